@@ -1,0 +1,132 @@
+"""Argument checks that every public function shares.
+
+A message names the argument, what was expected and what came. Shapes that depend on one another are
+checked where they meet; what a single argument must be is checked here.
+"""
+
+import math
+from numbers import Integral, Real
+
+import torch
+from torch import Tensor
+
+
+def describe(value) -> str:
+    """What came: ``float32 tensor of shape (2, 3)``, ``list``, ``int 3``."""
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')} tensor of shape {tuple(value.shape)}"
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return f"{type(value).__name__} {value!r}"
+    return type(value).__name__
+
+
+def float_tensor(
+    name: str, value, *, shape: str, ndim: int | None = None, min_ndim: int = 0
+) -> Tensor:
+    """Return `value` if it is a floating tensor with the right number of axes; `shape` is for the message."""
+    if not isinstance(value, Tensor) or not value.is_floating_point():
+        raise TypeError(
+            f"{name} must be a floating-point tensor of shape {shape}, got {describe(value)}"
+        )
+    if value.ndim < min_ndim or (ndim is not None and value.ndim != ndim):
+        raise ValueError(f"{name} must have shape {shape}, got {describe(value)}")
+    return value
+
+
+def same_dtype(**tensors: Tensor) -> None:
+    """All tensors have the dtype of the first: torch would refuse, or silently promote."""
+    (first, reference), *others = tensors.items()
+    for name, tensor in others:
+        if tensor.dtype != reference.dtype:
+            raise TypeError(
+                f"{name} must have the dtype of {first}, {reference.dtype}, got {tensor.dtype}"
+            )
+
+
+def same_size(axis: str, **sizes: tuple[Tensor, int]) -> None:
+    """The named axis is equally long in all tensors: ``same_size("d", queries=(q, -1), keys=(k, -1))``."""
+    (first, (reference, i)), *others = sizes.items()
+    for name, (tensor, j) in others:
+        if tensor.shape[j] != reference.shape[i]:
+            raise ValueError(
+                f"{name} must agree with {first} in {axis}: expected {reference.shape[i]}, "
+                f"got {tensor.shape[j]} ({first}: {describe(reference)}, {name}: {describe(tensor)})"
+            )
+
+
+def some_keys(name: str, tensor: Tensor, axis: int) -> None:
+    """There is at least one key: a softmax over nothing has no meaning."""
+    if tensor.shape[axis] == 0:
+        raise ValueError(f"{name} must hold at least one key, got {describe(tensor)}")
+
+
+def broadcastable(name: str, shape: torch.Size, other: str, target: torch.Size) -> None:
+    """`shape` broadcasts to `target` without enlarging it."""
+    try:
+        fits = torch.broadcast_shapes(shape, target) == target
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"{name} must broadcast to {other}, {tuple(target)}, got shape {tuple(shape)}"
+        )
+
+
+def same_batch(**tensors: Tensor) -> None:
+    """The axes before the last two broadcast with one another."""
+    try:
+        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+    except RuntimeError:
+        came = ", ".join(f"{name} {tuple(tensor.shape[:-2])}" for name, tensor in tensors.items())
+        raise ValueError(
+            f"the batch axes of {' and '.join(tensors)} must broadcast with one another, got {came}"
+        ) from None
+
+
+def bool_mask(mask) -> None:
+    """A mask is boolean. 0/1 numbers and additive masks mean different things: we do not guess."""
+    if isinstance(mask, Tensor) and mask.dtype == torch.bool:
+        return
+    raise TypeError(
+        "mask must be a bool tensor in which True = may be attended to, "
+        f"got {describe(mask)}; convert with mask.bool() if 1 means attend, "
+        "with mask == 0 if it holds 0 and -inf to be added, with ~mask if it comes from "
+        "torch.nn.MultiheadAttention"
+    )
+
+
+def integer(name: str, value, *, least: int = 1) -> int:
+    """Return `value` as an int of at least `least`; True is not a number here."""
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer of at least {least}, got {describe(value)}")
+    if value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value}")
+    return int(value)
+
+
+def number(name: str, value, *, positive: bool = False) -> float:
+    """Return `value` as a finite float; with `positive`, above zero."""
+    expected = "a positive finite number" if positive else "a finite number"
+    if isinstance(value, Tensor) and value.ndim == 0 and value.dtype != torch.bool:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {expected}, got {describe(value)}")
+    if not math.isfinite(value) or (positive and value <= 0):
+        raise ValueError(f"{name} must be {expected}, got {value}")
+    return float(value)
+
+
+def probability(name: str, value) -> float:
+    """Return `value` as a dropout rate: 0 ≤ p < 1."""
+    rate = number(name, value)
+    if not 0 <= rate < 1:
+        raise ValueError(f"{name} must be at least 0 and below 1, got {value}")
+    return rate
+
+
+def one_of(name: str, value, known) -> None:
+    """`value` is one of the known names; the message lists them."""
+    if value not in known:
+        raise ValueError(
+            f"{name} must be one of {', '.join(map(repr, known))}, got {describe(value)}"
+        )

@@ -1,0 +1,141 @@
+"""Scores, masks, softmax, weighted sum: attention in four functions.
+
+Shapes: q queries, k keys, d the width of queries and keys, v the width of values; `...` are batch axes.
+Every weight matrix is queries × keys, and every row sums to 1, or is all 0.
+"""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from attn_helpers import _validate as validate
+
+
+def masked_softmax(
+    scores: Float[Tensor, "*batch keys"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*batch keys"]:
+    """Turn scores into weights: αᵢⱼ = exp(sᵢⱼ) / Σₗ exp(sᵢₗ), the sum running over the keys that i may see.
+
+    scores: (..., keys), any floating dtype; the weights keep shape and dtype, and scores is not changed.
+    mask: bool, broadcastable to scores, True = may be attended to (as in
+    `torch.nn.functional.scaled_dot_product_attention`; the opposite of `torch.nn.MultiheadAttention`).
+
+    A masked key gets exactly 0. A row that may look at nothing is all 0, and so is its gradient.
+    Raises TypeError for scores that are not floating point or a mask that is not bool, ValueError
+    for a mask that does not broadcast or scores without keys.
+    Chapter 4, "Masks".
+    """
+    validate.float_tensor("scores", scores, shape="(..., keys)", min_ndim=1)
+    validate.some_keys("scores", scores, -1)
+    if mask is None:
+        return torch.softmax(scores, dim=-1)
+    validate.bool_mask(mask)
+    validate.broadcastable("mask", mask.shape, "scores", scores.shape)
+    # An empty row would be softmax(-inf, …, -inf) = NaN, so it gets scores of 0 first and weights of 0
+    # afterwards. Filling with -inf, not with a large negative number, keeps masked weights exactly 0.
+    empty = ~mask.any(dim=-1, keepdim=True)
+    visible = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
+    return torch.softmax(visible, dim=-1).masked_fill(empty, 0.0)
+
+
+def length_mask(lengths: Int[Tensor, "*batch"], n_keys: int) -> Bool[Tensor, "*batch {n_keys}"]:
+    """Mark the keys that are real in padded sequences: maskⱼ = (j < length).
+
+    lengths: integers between 0 and n_keys, shape (...); returns (..., n_keys).
+    Queries are an axis of every mask, so a batch of sequences uses
+    ``length_mask(lengths, n).unsqueeze(-2)``, of shape (batch, 1, n)::
+
+        length_mask(torch.tensor([2, 0]), 3)  ->  [[True, True, False], [False, False, False]]
+
+    Raises TypeError for lengths that are not integers, ValueError for one outside 0 … n_keys.
+    Chapter 4, "Masks".
+    """
+    n_keys = validate.integer("n_keys", n_keys)
+    if (
+        not isinstance(lengths, Tensor)
+        or lengths.is_floating_point()
+        or lengths.dtype == torch.bool
+    ):
+        raise TypeError(f"lengths must be an integer tensor, got {validate.describe(lengths)}")
+    wrong = lengths[(lengths < 0) | (lengths > n_keys)]
+    if wrong.numel():
+        raise ValueError(f"lengths must lie between 0 and n_keys = {n_keys}, got {wrong[0].item()}")
+    return torch.arange(n_keys, device=lengths.device) < lengths.unsqueeze(-1)
+
+
+def causal_mask(
+    n_queries: int, n_keys: int | None = None, *, device: torch.device | str | None = None
+) -> Bool[Tensor, "queries keys"]:
+    """Let query i see the keys up to its own: j ≤ i + n_keys − n_queries.
+
+    The mask is aligned at the end, as when earlier keys are cached and the queries are the newest::
+
+        causal_mask(2, 3)  ->  [[True, True, False], [True, True, True]]
+
+    `is_causal=True` in `torch.nn.functional.scaled_dot_product_attention` aligns at the start instead;
+    the two agree for n_keys = n_queries, the default.
+    Raises ValueError for fewer keys than queries: some query would see nothing.
+    Chapter 4, "Masks".
+    """
+    n_queries = validate.integer("n_queries", n_queries)
+    n_keys = n_queries if n_keys is None else validate.integer("n_keys", n_keys)
+    if n_keys < n_queries:
+        raise ValueError(f"n_keys must be at least n_queries = {n_queries}, got {n_keys}")
+    ones = torch.ones(n_queries, n_keys, dtype=torch.bool, device=device)
+    return ones.tril(diagonal=n_keys - n_queries)
+
+
+def dot_product_scores(
+    queries: Float[Tensor, "*#batch q d"],
+    keys: Float[Tensor, "*#batch k d"],
+    *,
+    scale: float | None = None,
+) -> Float[Tensor, "... q k"]:
+    """Score every query against every key: S = scale · Q Kᵀ, with scale = 1/√d unless given.
+
+    queries (..., q, d), keys (..., k, d) -> scores (..., q, k); batch axes broadcast.
+    Raises TypeError for tensors that are not floating point or differ in dtype, ValueError for
+    widths or batch axes that do not fit, a width of 0, or no keys.
+    Source: Vaswani et al. (2017), equation 1. Chapter 4, "Scaled dot product".
+    """
+    validate.float_tensor("queries", queries, shape="(..., q, d)", min_ndim=2)
+    validate.float_tensor("keys", keys, shape="(..., k, d)", min_ndim=2)
+    validate.same_dtype(queries=queries, keys=keys)
+    validate.same_size("d, the width", queries=(queries, -1), keys=(keys, -1))
+    validate.same_batch(queries=queries, keys=keys)
+    validate.some_keys("keys", keys, -2)
+    d = queries.shape[-1]
+    if d == 0:
+        raise ValueError(f"queries must be at least 1 wide, got {validate.describe(queries)}")
+    scale = 1 / math.sqrt(d) if scale is None else validate.number("scale", scale)
+    # Scaling the queries, not the scores, touches q·d numbers instead of q·k, and keeps half
+    # precision from overflowing before the division.
+    return (queries * scale) @ keys.transpose(-2, -1)
+
+
+def attention(
+    queries: Float[Tensor, "*#batch q d"],
+    keys: Float[Tensor, "*#batch k d"],
+    values: Float[Tensor, "*#batch k v"],
+    *,
+    mask: Bool[Tensor, "..."] | None = None,
+    scale: float | None = None,
+) -> tuple[Float[Tensor, "... q v"], Float[Tensor, "... q k"]]:
+    """Scaled dot-product attention: output = A V with weights A = softmax(Q Kᵀ / √d).
+
+    queries (..., q, d), keys (..., k, d), values (..., k, v), mask broadcastable to (..., q, k),
+    True = may be attended to -> output (..., q, v), weights (..., q, k).
+
+    A query whose keys are all masked gets an output of zeros. Raises as `dot_product_scores` and
+    `masked_softmax` do, and ValueError where keys and values differ in number.
+    Source: Vaswani et al. (2017), equation 1. Chapter 4.
+    """
+    validate.float_tensor("values", values, shape="(..., k, v)", min_ndim=2)
+    scores = dot_product_scores(queries, keys, scale=scale)
+    validate.same_dtype(queries=queries, values=values)
+    validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
+    validate.same_batch(scores=scores, values=values)
+    weights = masked_softmax(scores, mask)
+    return weights @ values, weights
