@@ -10,5 +10,4 @@ from attn_helpers.attention import (
     masked_softmax,
 )
 from attn_helpers.data import NOISE, SENTENCE, noisy_curve, operators, true_curve
-
 from attn_helpers.positions import SinusoidalEncoding, rotary, sinusoidal_encoding
