@@ -23,7 +23,7 @@ def describe(value) -> str:
 def float_tensor(
     name: str, value, *, shape: str, ndim: int | None = None, min_ndim: int = 0
 ) -> Tensor:
-    """Return `value` if it is a floating tensor with the right number of axes; `shape` is for the message."""
+    """Return `value` if it is a floating tensor with the right axes; `shape` is for the message."""
     if not isinstance(value, Tensor) or not value.is_floating_point():
         raise TypeError(
             f"{name} must be a floating-point tensor of shape {shape}, got {describe(value)}"
@@ -44,13 +44,14 @@ def same_dtype(**tensors: Tensor) -> None:
 
 
 def same_size(axis: str, **sizes: tuple[Tensor, int]) -> None:
-    """The named axis is equally long in all tensors: ``same_size("d", queries=(q, -1), keys=(k, -1))``."""
+    """The axis is equally long in all: ``same_size("width", queries=(q, -1), keys=(k, -1))``."""
     (first, (reference, i)), *others = sizes.items()
     for name, (tensor, j) in others:
         if tensor.shape[j] != reference.shape[i]:
             raise ValueError(
                 f"{name} must agree with {first} in {axis}: expected {reference.shape[i]}, "
-                f"got {tensor.shape[j]} ({first}: {describe(reference)}, {name}: {describe(tensor)})"
+                f"got {tensor.shape[j]} "
+                f"({first}: {describe(reference)}, {name}: {describe(tensor)})"
             )
 
 

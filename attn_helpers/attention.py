@@ -1,6 +1,6 @@
-"""Scores, masks, softmax, weighted sum: attention in four functions.
+"""Scores, masks, softmax, weighted sum: attention in a few functions.
 
-Shapes: q queries, k keys, d the width of queries and keys, v the width of values; `...` are batch axes.
+Shapes: q queries, k keys, d the width of queries and keys, v that of values; `...` are batch axes.
 Every weight matrix is queries × keys, and every row sums to 1, or is all 0.
 """
 
@@ -8,7 +8,7 @@ import math
 
 import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
 
@@ -16,11 +16,12 @@ from attn_helpers import _validate as validate
 def masked_softmax(
     scores: Float[Tensor, "*batch keys"], mask: Bool[Tensor, "..."] | None = None
 ) -> Float[Tensor, "*batch keys"]:
-    """Turn scores into weights: αᵢⱼ = exp(sᵢⱼ) / Σₗ exp(sᵢₗ), the sum running over the keys that i may see.
+    """Turn scores into weights: αᵢⱼ = exp(sᵢⱼ) / Σₗ exp(sᵢₗ), summing over the keys that i may see.
 
-    scores: (..., keys), any floating dtype; the weights keep shape and dtype, and scores is not changed.
-    mask: bool, broadcastable to scores, True = may be attended to (as in
-    `torch.nn.functional.scaled_dot_product_attention`; the opposite of `torch.nn.MultiheadAttention`).
+    scores: (..., keys), any floating dtype; the weights keep shape and dtype, scores stays as is.
+    mask: bool, broadcastable to scores, True = may be attended to, as in
+    `torch.nn.functional.scaled_dot_product_attention` (`torch.nn.MultiheadAttention` has it the
+    other way round).
 
     A masked key gets exactly 0. A row that may look at nothing is all 0, and so is its gradient.
     Raises TypeError for scores that are not floating point or a mask that is not bool, ValueError
@@ -33,8 +34,8 @@ def masked_softmax(
         return torch.softmax(scores, dim=-1)
     validate.bool_mask(mask)
     validate.broadcastable("mask", mask.shape, "scores", scores.shape)
-    # An empty row would be softmax(-inf, …, -inf) = NaN, so it gets scores of 0 first and weights of 0
-    # afterwards. Filling with -inf, not with a large negative number, keeps masked weights exactly 0.
+    # An empty row would be softmax(-inf, …, -inf) = NaN: it gets scores of 0 first and weights of
+    # 0 afterwards. Filling with -inf, not a large negative number, makes masked weights exactly 0.
     empty = ~mask.any(dim=-1, keepdim=True)
     visible = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
     return torch.softmax(visible, dim=-1).masked_fill(empty, 0.0)
@@ -74,8 +75,8 @@ def causal_mask(
 
         causal_mask(2, 3)  ->  [[True, True, False], [True, True, True]]
 
-    `is_causal=True` in `torch.nn.functional.scaled_dot_product_attention` aligns at the start instead;
-    the two agree for n_keys = n_queries, the default.
+    `is_causal=True` in `torch.nn.functional.scaled_dot_product_attention` aligns at the start
+    instead; the two agree for n_keys = n_queries, the default.
     Raises ValueError for fewer keys than queries: some query would see nothing.
     Chapter 4, "Masks".
     """
@@ -132,10 +133,75 @@ def attention(
     `masked_softmax` do, and ValueError where keys and values differ in number.
     Source: Vaswani et al. (2017), equation 1. Chapter 4.
     """
-    validate.float_tensor("values", values, shape="(..., k, v)", min_ndim=2)
     scores = dot_product_scores(queries, keys, scale=scale)
-    validate.same_dtype(queries=queries, values=values)
-    validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
-    validate.same_batch(scores=scores, values=values)
+    _check_values(values, keys, scores)
     weights = masked_softmax(scores, mask)
     return weights @ values, weights
+
+
+def _check_values(values: Tensor, keys: Tensor, scores: Tensor) -> None:
+    """There is one value per key, and the scores can weigh them."""
+    validate.float_tensor("values", values, shape="(..., k, v)", min_ndim=2)
+    validate.same_dtype(keys=keys, values=values)
+    validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
+    validate.same_batch(scores=scores, values=values)
+
+
+class AdditiveAttention(nn.Module):
+    """Additive attention: sᵢⱼ = tanh(qᵢ W_q + kⱼ W_k) w_v, for queries and keys of different widths.
+
+    Exists because a dot product needs queries and keys of one width, and because the score itself
+    is learned: a hidden layer of `hidden_dim` units compares a query with a key.
+
+    query_dim, key_dim, hidden_dim: widths of queries, keys and the hidden layer, each at least 1.
+    dropout: 0 ≤ p < 1; acts in training, on a copy of the weights, never on the weights returned.
+
+    `W_q` (query_dim → hidden), `W_k` (key_dim → hidden) and `w_v` (hidden → 1) are `nn.Linear`
+    without bias; `nn.Linear` stores the transpose, so W_q of the formula is `W_q.weight.T`.
+    Source: Bahdanau et al. (2015), appendix A.1.2. Chapter 4, "Additive scoring".
+    """
+
+    def __init__(self, query_dim: int, key_dim: int, hidden_dim: int, *, dropout: float = 0.0):
+        super().__init__()
+        self.query_dim = validate.integer("query_dim", query_dim)
+        self.key_dim = validate.integer("key_dim", key_dim)
+        hidden_dim = validate.integer("hidden_dim", hidden_dim)
+        self.W_q = nn.Linear(self.query_dim, hidden_dim, bias=False)
+        self.W_k = nn.Linear(self.key_dim, hidden_dim, bias=False)
+        self.w_v = nn.Linear(hidden_dim, 1, bias=False)
+        self.dropout = nn.Dropout(validate.probability("dropout", dropout))
+
+    def scores(
+        self, queries: Float[Tensor, "*#batch q query_dim"], keys: Float[Tensor, "*#batch k key_dim"]
+    ) -> Float[Tensor, "... q k"]:
+        """Score every query against every key: (..., q, query_dim), (..., k, key_dim) -> (..., q, k).
+
+        Builds a tensor (..., q, k, hidden) on the way, which a dot product does not.
+        Raises TypeError for tensors that are not floating point or not of the dtype of the
+        weights, ValueError for widths or batch axes that do not fit, or no keys.
+        """
+        validate.float_tensor("queries", queries, shape=f"(..., q, {self.query_dim})", min_ndim=2)
+        validate.float_tensor("keys", keys, shape=f"(..., k, {self.key_dim})", min_ndim=2)
+        validate.same_dtype(**{"W_q.weight": self.W_q.weight}, queries=queries, keys=keys)
+        validate.same_size("query_dim", W_q=(self.W_q.weight, -1), queries=(queries, -1))
+        validate.same_size("key_dim", W_k=(self.W_k.weight, -1), keys=(keys, -1))
+        validate.same_batch(queries=queries, keys=keys)
+        validate.some_keys("keys", keys, -2)
+        projected_queries = self.W_q(queries).unsqueeze(-2)  # (..., q, 1, hidden)
+        projected_keys = self.W_k(keys).unsqueeze(-3)  # (..., 1, k, hidden)
+        hidden = torch.tanh(projected_queries + projected_keys)  # (..., q, k, hidden)
+        return self.w_v(hidden).squeeze(-1)  # (..., q, k)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "*#batch q query_dim"],
+        keys: Float[Tensor, "*#batch k key_dim"],
+        values: Float[Tensor, "*#batch k v"],
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+    ) -> tuple[Float[Tensor, "... q v"], Float[Tensor, "... q k"]]:
+        """Return (output, weights) as `attention` does; the weights are those before dropout."""
+        scores = self.scores(queries, keys)
+        _check_values(values, keys, scores)
+        weights = masked_softmax(scores, mask)
+        return self.dropout(weights) @ values, weights

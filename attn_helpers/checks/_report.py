@@ -44,12 +44,13 @@ def close(a: Tensor, b: Tensor) -> bool:
 def compare(answer, expected: Tensor, *, slips: dict[str, Tensor], what: str) -> None:
     """Compare a tensor with the right one, and name the slip whose result it equals.
 
-    slips maps a sentence to the tensor that the slip would give. They come before the complaint about
-    the shape, since a classic slip may have a shape of its own.
+    slips maps a sentence to the tensor that the slip would give. They come before the complaint
+    about the shape, since a classic slip may have a shape of its own.
     """
     if not isinstance(answer, Tensor):
         slip(
-            f"{what} should be a tensor of shape {tuple(expected.shape)}, got {validate.describe(answer)}"
+            f"{what} should be a tensor of shape {tuple(expected.shape)}, "
+            f"got {validate.describe(answer)}"
         )
     answer = answer.detach()
     if close(answer, expected):

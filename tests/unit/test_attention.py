@@ -1,4 +1,7 @@
-"""Scores, masks and weights against oracles that share no code with them. Sizes are primes, so a swapped axis shows."""
+"""Scores, masks and weights against oracles that share no code with them.
+
+Sizes are primes, so that a swapped axis shows.
+"""
 
 import itertools
 import math
