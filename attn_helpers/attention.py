@@ -148,7 +148,7 @@ def _check_values(values: Tensor, keys: Tensor, scores: Tensor) -> None:
 
 
 class AdditiveAttention(nn.Module):
-    """Additive attention: sᵢⱼ = tanh(qᵢ W_q + kⱼ W_k) w_v, for queries and keys of different widths.
+    """Additive attention: sᵢⱼ = tanh(qᵢ W_q + kⱼ W_k) w_v, for queries and keys of any two widths.
 
     Exists because a dot product needs queries and keys of one width, and because the score itself
     is learned: a hidden layer of `hidden_dim` units compares a query with a key.
@@ -172,9 +172,11 @@ class AdditiveAttention(nn.Module):
         self.dropout = nn.Dropout(validate.probability("dropout", dropout))
 
     def scores(
-        self, queries: Float[Tensor, "*#batch q query_dim"], keys: Float[Tensor, "*#batch k key_dim"]
+        self,
+        queries: Float[Tensor, "*#batch q query_dim"],
+        keys: Float[Tensor, "*#batch k key_dim"],
     ) -> Float[Tensor, "... q k"]:
-        """Score every query against every key: (..., q, query_dim), (..., k, key_dim) -> (..., q, k).
+        """Score queries against keys: (..., q, query_dim), (..., k, key_dim) -> (..., q, k).
 
         Builds a tensor (..., q, k, hidden) on the way, which a dot product does not.
         Raises TypeError for tensors that are not floating point or not of the dtype of the
