@@ -1,6 +1,8 @@
 """What holds for every test: the same random numbers each time, and no figure left open."""
 
 import os
+import threading
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -27,3 +29,50 @@ def no_figure_left_open():
 
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="session")
+def site_dir():
+    """The folder of the built site: `make test` builds it first; ATTN_SITE names another one."""
+    from tools import setup
+
+    folder = Path(os.environ.get("ATTN_SITE", setup.ROOT / "_build" / "html"))
+    if not (folder / "index.html").exists():
+        assert setup.build_book() == 0, "the book does not build"
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site_url(site_dir):
+    """The address of a plain file server of the site, without a slash at its end."""
+    from tools import serve
+
+    with serve.server(site_dir) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def chromium_path():
+    """The path of the browser."""
+    from tools import browser
+
+    path = browser.find()
+    assert path, "no Chromium or Chrome: `make test` installs one"
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(chromium_path):
+    """One Chromium for the session; each test opens a context or a page of its own."""
+    from playwright.sync_api import sync_playwright
+
+    from tools import browser
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=chromium_path, args=browser.arguments()
+        )
+        yield chromium
+        chromium.close()

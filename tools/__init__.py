@@ -1,0 +1,1 @@
+"""What `make` calls: python -m tools COMMAND (also on Windows, where there is no make)."""

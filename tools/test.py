@@ -1,0 +1,58 @@
+"""Run the tests: the helpers, then the book as built, its pages and its explorers."""
+
+import shutil
+from xml.etree import ElementTree
+
+from tools import browser, setup
+
+REPORTS = setup.ROOT / "_build" / "tests"
+SHAPES = "--jaxtyping-packages=attn_helpers,beartype.beartype"
+
+
+def main():
+    """All tests but the slow ones."""
+    failed = everything("not slow", ["tests/unit"], ["tests/book", "tests/browser"])
+    setup.say("The slow tests (real JupyterLab, fresh environments) run by: make test-slow")
+    return total(failed)
+
+
+def slow():
+    """The tests marked slow."""
+    return total(everything("slow", ["tests/unit"], ["tests/book", "tests/browser"]))
+
+
+def everything(marked, of_helpers, of_site):
+    """Run in three groups, all of them even if one fails; return whether one did."""
+    setup.prepare(tests=True)
+    browser.find_or_install()
+    shutil.rmtree(REPORTS, ignore_errors=True)
+    failed = pytest("helpers", f"{marked} and not messages", *of_helpers, SHAPES)
+    # The hook that enforces shapes would raise before our own message does.
+    failed |= pytest("messages", f"{marked} and messages", *of_helpers)
+    if setup.build_book():
+        setup.say("The book does not build: its pages were not tested.")
+        return True
+    return failed | pytest("site", marked, *of_site)
+
+
+def pytest(name, marked, *arguments):
+    setup.say(f"\nTests of the {name}")
+    code = setup.run(
+        *(setup.PYTHON, "-m", "pytest", "-q", "-m", marked, *arguments),
+        *("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"),
+        f"--junitxml={REPORTS / name}.xml",
+    )
+    return code not in (0, 5)  # 5: this group has none
+
+
+def total(failed):
+    """Add up the groups in one last line."""
+    count = dict.fromkeys(["tests", "failures", "errors", "skipped"], 0)
+    for report in REPORTS.glob("*.xml"):
+        for suite in ElementTree.parse(report).iter("testsuite"):
+            for key in count:
+                count[key] += int(suite.get(key, 0))
+    bad = count["failures"] + count["errors"]
+    passed = count["tests"] - bad - count["skipped"]
+    setup.say(f"{passed} passed, {bad} failed, {count['skipped']} skipped")
+    return int(failed or bad > 0)
