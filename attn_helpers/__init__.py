@@ -10,6 +10,10 @@ from attn_helpers.attention import (
     length_mask,
     masked_softmax,
 )
+from attn_helpers.checks.operators import check_crew_weights, check_prediction, check_standardise
 from attn_helpers.data import NOISE, SENTENCE, noisy_curve, operators, true_curve
+from attn_helpers.encoder import EncoderBlock
 from attn_helpers.heads import MultiHeadAttention, SelfAttention
+from attn_helpers.kernels import KERNELS, NadarayaWatson, nadaraya_watson
 from attn_helpers.positions import SinusoidalEncoding, rotary, sinusoidal_encoding
+from attn_helpers.trained import load_trained_encoder

@@ -41,11 +41,13 @@ def close(a: Tensor, b: Tensor) -> bool:
     return a.shape == b.shape and torch.allclose(a.double(), b.double(), rtol=1e-4, atol=1e-5)
 
 
-def compare(answer, expected: Tensor, *, slips: dict[str, Tensor], what: str) -> None:
+def compare(
+    answer, expected: Tensor, *, slips: dict[str, Tensor | tuple[Tensor, ...]], what: str
+) -> None:
     """Compare a tensor with the right one, and name the slip whose result it equals.
 
-    slips maps a sentence to the tensor that the slip would give. They come before the complaint
-    about the shape, since a classic slip may have a shape of its own.
+    slips maps a sentence to the tensor that the slip would give, or to several. They come before
+    the complaint about the shape, since a classic slip may have a shape of its own.
     """
     if not isinstance(answer, Tensor):
         slip(
@@ -56,7 +58,9 @@ def compare(answer, expected: Tensor, *, slips: dict[str, Tensor], what: str) ->
     if close(answer, expected):
         return
     for sentence, wrong in slips.items():
-        if close(answer, wrong):
+        if any(
+            close(answer, result) for result in (wrong if isinstance(wrong, tuple) else (wrong,))
+        ):
             slip(sentence)
     if answer.shape != expected.shape:
         slip(f"{what} should have shape {tuple(expected.shape)}, got {tuple(answer.shape)}")
