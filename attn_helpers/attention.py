@@ -34,11 +34,13 @@ def masked_softmax(
         return torch.softmax(scores, dim=-1)
     validate.bool_mask(mask)
     validate.broadcastable("mask", mask.shape, "scores", scores.shape)
-    # An empty row would be softmax(-inf, …, -inf) = NaN: it gets scores of 0 first and weights of
-    # 0 afterwards. Filling with -inf, not a large negative number, makes masked weights exactly 0.
-    empty = ~mask.any(dim=-1, keepdim=True)
-    visible = scores.masked_fill(~mask, -math.inf).masked_fill(empty, 0.0)
-    return torch.softmax(visible, dim=-1).masked_fill(empty, 0.0)
+    # Masking with -inf, not with a large negative number, makes masked weights exactly 0. An empty
+    # row would be softmax(-inf, …, -inf) = NaN: it is softened unmasked and set to 0 afterwards.
+    seen = mask.any(dim=-1, keepdim=True)
+    if seen.all():  # the usual case, and it saves a pass over the weights
+        return torch.softmax(torch.where(mask, scores, -math.inf), dim=-1)
+    weights = torch.softmax(torch.where(mask | ~seen, scores, -math.inf), dim=-1)
+    return torch.where(seen, weights, 0.0)
 
 
 def length_mask(lengths: Int[Tensor, "*batch"], n_keys: int) -> Bool[Tensor, "*batch {n_keys}"]:
