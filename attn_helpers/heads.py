@@ -1,0 +1,195 @@
+"""Attention with learned projections: one head, and many side by side.
+
+Shapes: q queries, k keys, n rows of a sequence, e = embed_dim, h heads of width d = e / h; `...` are
+batch axes. `nn.Linear` stores the transpose of the W of the formulas: ``W_q(x)`` is x W_q.
+"""
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from attn_helpers import _validate as validate
+from attn_helpers.attention import attention, dot_product_scores, masked_softmax
+
+
+def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
+    """`tensor` is (..., size, width) and has the dtype of the projection that reads it."""
+    shape = f"(..., {size}, {width})"
+    validate.float_tensor(name, tensor, shape=shape, min_ndim=2)
+    if tensor.shape[-1] != width:
+        raise ValueError(f"{name} must have shape {shape}, got {validate.describe(tensor)}")
+    if tensor.dtype != weight.dtype:
+        raise TypeError(
+            f"{name} must have the dtype of the layer, {weight.dtype}, got {tensor.dtype}; "
+            f"convert one of them, for example with layer.to({tensor.dtype})"
+        )
+
+
+class SelfAttention(nn.Module):
+    """One head that reads queries, keys and values from the same rows: Z = softmax(Q Kᵀ / √d) V.
+
+    Q = X W_q, K = X W_k, V = X W_v, with X (..., n, embed_dim) and Q, K, V (..., n, d),
+    d = head_dim, which is embed_dim unless given.
+
+    Call with x (..., n, embed_dim) and a mask broadcastable to (..., n, n), True = may be attended to;
+    returns the output (..., n, d) and the weights (..., n, n).
+
+    Raises TypeError for an x of another dtype than the layer, ValueError for another width.
+    Source: Vaswani et al. (2017), equation 1. Chapter 5.
+    """
+
+    def __init__(self, embed_dim: int, head_dim: int | None = None, *, bias: bool = False):
+        super().__init__()
+        self.embed_dim = validate.integer("embed_dim", embed_dim)
+        self.head_dim = embed_dim if head_dim is None else validate.integer("head_dim", head_dim)
+        self.W_q = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
+        self.W_k = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
+        self.W_v = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
+
+    def forward(
+        self, x: Float[Tensor, "*batch n e"], *, mask: Bool[Tensor, "..."] | None = None
+    ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n n"]]:
+        _check_input("x", x, "n", self.embed_dim, self.W_q.weight)
+        return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask=mask)
+
+
+class MultiHeadAttention(nn.Module):
+    """h heads side by side, each with projections of its own, mixed by W_o.
+
+        Z_h    = softmax(Q W_q⁽ʰ⁾ (K W_k⁽ʰ⁾)ᵀ / √d) V W_v⁽ʰ⁾
+        output = concat(Z_1, …, Z_h) W_o
+
+    The heads' matrices stand beside one another in one W_q (W_k, W_v): head number i owns the columns
+    i·d to (i+1)·d, where d = embed_dim / num_heads. Batch axes come first, as with `batch_first=True`
+    in torch.
+
+    embed_dim: width of the queries and of the output. key_dim, value_dim: *input* width of the keys and
+    of the values, embed_dim unless given (`kdim`, `vdim` in torch). dropout: share of the weights that
+    is dropped on the way to the values, in training only.
+
+    Call with queries (..., q, embed_dim), keys (..., k, key_dim), values (..., k, value_dim). Without
+    keys the queries are their own keys, without values the keys are their own values. mask: bool,
+    broadcastable to (..., q, k), True = may be attended to (the opposite of
+    `torch.nn.MultiheadAttention`), the same for all heads. Returns the output (..., q, embed_dim)
+    and the weights (..., h, q, k) before dropout, or None in their place with `need_weights=False`,
+    which takes torch's fused kernel. A query whose keys are all masked has weights of 0.
+
+    Raises ValueError for sizes that do not fit (num_heads must divide embed_dim), TypeError for
+    tensors of another dtype than the layer and for masks that are not bool.
+    Source: Vaswani et al. (2017), section 3.2.2. Chapter 6.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        key_dim: int | None = None,
+        value_dim: int | None = None,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        self.embed_dim = validate.integer("embed_dim", embed_dim)
+        self.num_heads = validate.integer("num_heads", num_heads)
+        if self.embed_dim % self.num_heads:
+            raise ValueError(
+                f"num_heads must divide embed_dim = {embed_dim} without remainder, got {num_heads}"
+            )
+        self.head_dim = self.embed_dim // self.num_heads
+        self.key_dim = embed_dim if key_dim is None else validate.integer("key_dim", key_dim)
+        self.value_dim = embed_dim if value_dim is None else validate.integer("value_dim", value_dim)
+        self.dropout = validate.probability("dropout", dropout)
+        self.W_q = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
+        self.W_k = nn.Linear(self.key_dim, self.embed_dim, bias=bias)
+        self.W_v = nn.Linear(self.value_dim, self.embed_dim, bias=bias)
+        self.W_o = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
+
+    @classmethod
+    def from_torch(cls, layer: nn.MultiheadAttention) -> "MultiHeadAttention":
+        """Copy a `torch.nn.MultiheadAttention`: weights, biases, dropout, dtype, device and mode.
+
+        The copy takes batch axes first, whatever the `batch_first` of the original. Masks have to be
+        inverted (``~mask``): torch's True means "leave out". Layers with `add_bias_kv` or
+        `add_zero_attn` attend to keys that are in no input, and are refused.
+        """
+        if not isinstance(layer, nn.MultiheadAttention):
+            raise TypeError(f"layer must be a torch.nn.MultiheadAttention, got {validate.describe(layer)}")
+        for option, used in (
+            ("add_bias_kv", layer.bias_k is not None),
+            ("add_zero_attn", layer.add_zero_attn),
+        ):
+            if used:
+                raise ValueError(f"layer must be built without {option}, got {option}=True")
+        ours = cls(
+            layer.embed_dim,
+            layer.num_heads,
+            key_dim=layer.kdim,
+            value_dim=layer.vdim,
+            bias=layer.in_proj_bias is not None,
+            dropout=layer.dropout,
+        ).to(layer.out_proj.weight)
+        if layer.in_proj_weight is not None:
+            weights = layer.in_proj_weight.chunk(3)
+        else:  # kdim or vdim given: torch keeps three matrices
+            weights = (layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight)
+        linears = (ours.W_q, ours.W_k, ours.W_v)
+        with torch.no_grad():
+            for linear, weight in zip((*linears, ours.W_o), (*weights, layer.out_proj.weight)):
+                linear.weight.copy_(weight)
+            if layer.in_proj_bias is not None:
+                biases = (*layer.in_proj_bias.chunk(3), layer.out_proj.bias)
+                for linear, bias in zip((*linears, ours.W_o), biases):
+                    linear.bias.copy_(bias)
+        return ours.train(layer.training)
+
+    def forward(
+        self,
+        queries: Float[Tensor, "... q e"],
+        keys: Float[Tensor, "... k ek"] | None = None,
+        values: Float[Tensor, "... k ev"] | None = None,
+        *,
+        mask: Bool[Tensor, "..."] | None = None,
+        need_weights: bool = True,
+    ) -> tuple[Float[Tensor, "... q e"], Float[Tensor, "... h q k"] | None]:
+        keys = queries if keys is None else keys
+        values = keys if values is None else values
+        _check_input("queries", queries, "q", self.embed_dim, self.W_q.weight)
+        _check_input("keys", keys, "k", self.key_dim, self.W_k.weight)
+        _check_input("values", values, "k", self.value_dim, self.W_v.weight)
+        validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
+        validate.same_batch(queries=queries, keys=keys, values=values)
+        validate.some_keys("keys", keys, -2)
+        if mask is not None:
+            validate.bool_mask(mask)
+            batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
+            scores_shape = (*batch, queries.shape[-2], keys.shape[-2])
+            validate.broadcastable("mask", mask.shape, "(..., q, k)", torch.Size(scores_shape))
+            if mask.ndim > 2:
+                mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
+
+        q = self._split(self.W_q(queries))  # (..., h, q, d)
+        k = self._split(self.W_k(keys))  # (..., h, k, d)
+        v = self._split(self.W_v(values))  # (..., h, k, d)
+        if need_weights:
+            weights = masked_softmax(dot_product_scores(q, k), mask)  # (..., h, q, k)
+            heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d)
+        else:
+            weights = None
+            heads = _fused(q, k, v, mask, self.dropout if self.training else 0.0)
+        return self.W_o(heads.transpose(-3, -2).flatten(-2)), weights
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(..., n, e) -> (..., h, n, d): cut each row into h pieces, then bring the heads forward."""
+        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(-3, -2)
+
+
+def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
+    """torch's kernel, which never stores the weights; a query that may look at nothing gets 0."""
+    seen = None if mask is None else mask.any(dim=-1, keepdim=True)
+    if mask is None or seen.all():
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+    # What the kernels give for an empty row differs between devices, so they never see one.
+    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~seen, dropout_p=dropout)
+    return torch.where(seen, output, 0.0)
