@@ -99,7 +99,9 @@ class MultiHeadAttention(nn.Module):
             )
         self.head_dim = self.embed_dim // self.num_heads
         self.key_dim = embed_dim if key_dim is None else validate.integer("key_dim", key_dim)
-        self.value_dim = embed_dim if value_dim is None else validate.integer("value_dim", value_dim)
+        self.value_dim = (
+            embed_dim if value_dim is None else validate.integer("value_dim", value_dim)
+        )
         self.dropout = validate.probability("dropout", dropout)
         self.W_q = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.W_k = nn.Linear(self.key_dim, self.embed_dim, bias=bias)
@@ -115,7 +117,9 @@ class MultiHeadAttention(nn.Module):
         `add_zero_attn` attend to keys that are in no input, and are refused.
         """
         if not isinstance(layer, nn.MultiheadAttention):
-            raise TypeError(f"layer must be a torch.nn.MultiheadAttention, got {validate.describe(layer)}")
+            raise TypeError(
+                f"layer must be a torch.nn.MultiheadAttention, got {validate.describe(layer)}"
+            )
         for option, used in (
             ("add_bias_kv", layer.bias_k is not None),
             ("add_zero_attn", layer.add_zero_attn),
@@ -134,13 +138,13 @@ class MultiHeadAttention(nn.Module):
             weights = layer.in_proj_weight.chunk(3)
         else:  # kdim or vdim given: torch keeps three matrices
             weights = (layer.q_proj_weight, layer.k_proj_weight, layer.v_proj_weight)
-        linears = (ours.W_q, ours.W_k, ours.W_v)
+        linears = (ours.W_q, ours.W_k, ours.W_v, ours.W_o)
         with torch.no_grad():
-            for linear, weight in zip((*linears, ours.W_o), (*weights, layer.out_proj.weight)):
+            for linear, weight in zip(linears, (*weights, layer.out_proj.weight), strict=True):
                 linear.weight.copy_(weight)
             if layer.in_proj_bias is not None:
                 biases = (*layer.in_proj_bias.chunk(3), layer.out_proj.bias)
-                for linear, bias in zip((*linears, ours.W_o), biases):
+                for linear, bias in zip(linears, biases, strict=True):
                     linear.bias.copy_(bias)
         return ours.train(layer.training)
 

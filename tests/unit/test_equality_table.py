@@ -8,9 +8,17 @@ import itertools
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from attn_helpers import attention, causal_mask, length_mask, masked_softmax
+from attn_helpers import (
+    MultiHeadAttention,
+    SelfAttention,
+    attention,
+    causal_mask,
+    length_mask,
+    masked_softmax,
+)
 
 TOLERANCE = {
     torch.float64: 1e-12,
@@ -56,15 +64,18 @@ def difference(ours, theirs, inputs):
     return max((a - b).abs().max().item() for a, b in pairs)
 
 
-def row(capsys, name, dtype, differences):
-    """Print the row, then hold it to the tolerance of the dtype. NaN fails, too."""
+def row(capsys, name, dtype, differences, *, roundings=1):
+    """Print the row, then hold it to the tolerance of the dtype. NaN fails, too.
+
+    roundings: how many such tolerances a longer computation may use up.
+    """
     worst = max(differences)
     dtype_name = str(dtype).removeprefix("torch.")
     with capsys.disabled():
         print(
             f"\n{name:42s} {dtype_name:9s} {len(differences):4d} cases  largest {worst:.1e}", end=""
         )
-    assert all(d <= TOLERANCE[dtype] for d in differences)
+    assert all(d <= roundings * TOLERANCE[dtype] for d in differences)
 
 
 @DTYPES
@@ -116,3 +127,108 @@ def test_masked_softmax(dtype, capsys):
             )
         )
     row(capsys, "masked_softmax / softmax of -inf", dtype, differences)
+
+
+def layers(heads, key_dim, value_dim, dtype, train):
+    """torch's layer, biases not 0 as after training, and ours with the same weights."""
+    theirs = nn.MultiheadAttention(16, heads, kdim=key_dim, vdim=value_dim, batch_first=True)
+    for bias in (theirs.in_proj_bias, theirs.out_proj.bias):
+        nn.init.normal_(bias)
+    theirs = theirs.to(dtype).train(train)
+    return theirs, MultiHeadAttention.from_torch(theirs)
+
+
+def torch_mask(mask, batch, heads):
+    """Our mask for torch's layer: True means "leave out", and 3-D masks are repeated per head."""
+    if mask is None:
+        return None
+    if not batch:
+        return ~mask
+    return ~mask.expand(*batch, *mask.shape[-2:]).repeat_interleave(heads, dim=0)
+
+
+def gradients_of(output, inputs, layer):
+    """Gradients of the inputs, and a mapping from parameter to gradient."""
+    cotangent = torch.linspace(-1, 1, output.numel()).view_as(output).to(output)
+    wanted = (*inputs, *layer.parameters())
+    gradients = torch.autograd.grad((output * cotangent).sum(), wanted)
+    return gradients[: len(inputs)], dict(
+        zip(layer.parameters(), gradients[len(inputs) :], strict=True)
+    )
+
+
+def layer_pairs(ours, theirs, inputs, mask, hidden, need_weights):
+    """Everything of our layer beside the same thing of torch's."""
+    output, weights = ours(*inputs, mask=mask, need_weights=need_weights)
+    expected, expected_weights = theirs(*inputs, attn_mask=hidden, average_attn_weights=False)
+    yield output, expected
+    if need_weights:
+        yield weights, expected_weights
+    else:
+        assert weights is None
+    mine, my_parameters = gradients_of(output, inputs, ours)
+    others, their_parameters = gradients_of(expected, inputs, theirs)
+    yield from zip(mine, others, strict=True)
+    if theirs.in_proj_weight is not None:
+        in_weights = their_parameters[theirs.in_proj_weight].chunk(3)
+    else:
+        in_weights = [
+            their_parameters[w]
+            for w in (theirs.q_proj_weight, theirs.k_proj_weight, theirs.v_proj_weight)
+        ]
+    in_biases = their_parameters[theirs.in_proj_bias].chunk(3)
+    for linear, weight, bias in zip(
+        (ours.W_q, ours.W_k, ours.W_v, ours.W_o),
+        (*in_weights, their_parameters[theirs.out_proj.weight]),
+        (*in_biases, their_parameters[theirs.out_proj.bias]),
+        strict=True,
+    ):
+        yield my_parameters[linear.weight], weight
+        yield my_parameters[linear.bias], bias
+    with torch.no_grad():  # in eval torch takes another, faster path here
+        yield ours(*inputs, mask=mask)[0], theirs(*inputs, attn_mask=hidden)[0]
+
+
+def relative(pair):
+    """Largest difference, in units of the largest entry where that is above 1."""
+    a, b = (x.detach().double() for x in pair)
+    assert a.shape == b.shape
+    return ((a - b).abs().max() / b.abs().max().clamp(min=1)).item()
+
+
+@DTYPES
+@pytest.mark.parametrize("need_weights", [True, False], ids=["weights", "fused"])
+def test_multi_head_attention(dtype, need_weights, capsys):
+    differences = []
+    grid = itertools.product(
+        [1, 2, 4, 8], [(), (3,)], LENGTHS, [(None, None), (11, 13)], MASKS, [False, True]
+    )
+    for heads, batch, (q, k), (key_dim, value_dim), kind, train in grid:
+        theirs, ours = layers(heads, key_dim, value_dim, dtype, train)
+        inputs = [
+            torch.randn(*batch, *size).to(dtype).requires_grad_()
+            for size in [(q, 16), (k, key_dim or 16), (k, value_dim or 16)]
+        ]
+        mask = make_mask(kind, batch, q, k)
+        hidden = torch_mask(mask, batch, heads)
+        pairs = layer_pairs(ours, theirs, inputs, mask, hidden, need_weights)
+        differences.extend(map(relative, pairs))
+    name = "MultiHeadAttention / nn.MultiheadAttention"
+    name = name if need_weights else "  the same, need_weights=False"
+    row(capsys, name, dtype, differences, roundings=2)  # projections in, and one out
+
+
+@DTYPES
+def test_self_attention(dtype, capsys):
+    differences = []
+    for batch, head_dim, kind in itertools.product(BATCHES, [None, 7], MASKS):
+        layer = SelfAttention(11, head_dim).to(dtype)
+        mask = make_mask(kind, batch, 5, 5)
+
+        def theirs(x, layer=layer, mask=mask):
+            projected = (x @ w.weight.mT for w in (layer.W_q, layer.W_k, layer.W_v))
+            return F.scaled_dot_product_attention(*projected, attn_mask=mask)
+
+        inputs = [torch.randn(*batch, 5, 11).to(dtype)]
+        differences.append(difference(lambda x, f=layer, m=mask: f(x, mask=m)[0], theirs, inputs))
+    row(capsys, "SelfAttention / projections + sdpa", dtype, differences)
