@@ -11,6 +11,18 @@ from attn_helpers.attention import (
     masked_softmax,
 )
 from attn_helpers.checks.operators import check_crew_weights, check_prediction, check_standardise
+from attn_helpers.checks.positions import (
+    check_add_positions,
+    check_rotary_attention,
+    check_shift,
+    check_sinusoidal,
+)
+from attn_helpers.checks.scoring import (
+    check_additive_scores,
+    check_bandwidth,
+    check_masked_weights,
+    check_scaled_scores,
+)
 from attn_helpers.data import NOISE, SENTENCE, noisy_curve, operators, true_curve
 from attn_helpers.encoder import EncoderBlock
 from attn_helpers.heads import MultiHeadAttention, SelfAttention
