@@ -25,7 +25,20 @@ from attn_helpers.checks.scoring import (
 )
 from attn_helpers.data import NOISE, SENTENCE, noisy_curve, operators, true_curve
 from attn_helpers.encoder import EncoderBlock
+from attn_helpers.explorer import explore
 from attn_helpers.heads import MultiHeadAttention, SelfAttention
 from attn_helpers.kernels import KERNELS, NadarayaWatson, nadaraya_watson
+from attn_helpers.plots import plot_heatmap, plot_heatmaps
 from attn_helpers.positions import SinusoidalEncoding, rotary, sinusoidal_encoding
 from attn_helpers.trained import load_trained_encoder
+from attn_helpers.views import (
+    Arithmetic,
+    Bars,
+    Curve,
+    Heatmap,
+    Histogram,
+    Lines,
+    Points,
+    Readout,
+    picture,
+)

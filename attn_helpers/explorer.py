@@ -1,0 +1,621 @@
+"""`explore`: from a plain torch function to a slider that works where it is read.
+
+The way of a result: the controls are read by ipywidgets (`read_controls`), the function runs once for every
+combination of their options (`sweep`), its views are rounded and what does not change is stored once (`encode`),
+and one drawing script looks the results up, on a page (`Explorer.html`) and in a live kernel (`Explorer`, an
+anywidget) alike. No mathematics happens after the sweep.
+"""
+
+import base64
+import gzip
+import html
+import inspect
+import itertools
+import json
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from io import BytesIO
+from pathlib import Path
+
+import anywidget
+import comm
+import ipywidgets
+import matplotlib
+import numpy as np
+import torch
+import traitlets
+from IPython import get_ipython
+from IPython.display import HTML, display
+from PIL import Image
+
+from attn_helpers import _validate, plots, views
+
+MOST_SETTINGS = 20_000
+MOST_BYTES = 150_000
+STATIC_FOLDER = Path(__file__).parent / "static"
+
+
+def is_static() -> bool:
+    """Whether outputs are made for a page that has no kernel: the build sets ATTN_STATIC=1."""
+    return os.environ.get("ATTN_STATIC") == "1"
+
+
+if is_static():
+    # Any widget that opens a channel, even one made to read the grammar, leaves widget state in the notebook; the
+    # page would then load require.js and a widget manager from other hosts.
+    comm.create_comm = comm._create_comm
+
+
+def script() -> str:
+    """The drawing script with the palette and the words it needs: a classic script, for pages and widgets."""
+    words = (STATIC_FOLDER / "words.json").read_text("utf-8")
+    data = {"PALETTE": plots.PALETTE, "WORDS": json.loads(words)}
+    constants = [f"const {name} = {_json(value)};" for name, value in data.items()]
+    drawing = (STATIC_FOLDER / "explorer.js").read_text("utf-8")
+    return "\n".join(["(() => {", '"use strict";', *constants, drawing, "})();", ""])
+
+
+def style() -> str:
+    """The style sheet of explorers, for pages and widgets."""
+    return (STATIC_FOLDER / "explorer.css").read_text("utf-8")
+
+
+def _json(value) -> str:
+    """Compact JSON that may stand inside a script element."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+
+
+# --- controls -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Control:
+    """One argument of the function that the reader sets.
+
+    Attributes:
+        name: the argument.
+        widget: ipywidgets' own control.
+        kind: slider, select, radio, checkbox or toggle (a row of buttons).
+        values: what the function is called with, one per option.
+        names: the options as settings show them: the value, or the name of a named option.
+        texts: the options as the reader sees them.
+    """
+
+    name: str
+    widget: ipywidgets.Widget
+    kind: str
+    values: list
+    names: list
+    texts: list[str]
+
+    @property
+    def index(self) -> int:
+        """The option that the widget stands at; a slider moved off its grid from Python is at the nearest."""
+        if isinstance(self.widget, ipywidgets.widgets.widget_selection._Selection):
+            return self.widget.index
+        return self.find(self.widget.value)
+
+    def find(self, value) -> int:
+        """The option that a value or an option's name means."""
+        if self.kind == "slider" and not isinstance(value, str):
+            number = _validate.number(self.name, value)
+            if all(isinstance(option, (int, float)) for option in self.values):
+                return min(range(len(self.values)), key=lambda i: abs(self.values[i] - number))
+        for i, (option, name) in enumerate(zip(self.values, self.names, strict=True)):
+            if value is option or (isinstance(value, type(name)) and value == name):
+                return i
+        raise ValueError(f"{self.name} must be one of {self.names}, got {value!r}")
+
+    def go(self, index: int) -> None:
+        """Move the widget to an option."""
+        if isinstance(self.widget, ipywidgets.widgets.widget_selection._Selection):
+            self.widget.index = index
+        else:
+            self.widget.value = self.values[index]
+
+
+def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control], dict]:
+    """The controls of a function, and its fixed arguments, by the grammar of `ipywidgets.interact`."""
+    name = function.__name__
+    parameters = inspect.signature(function).parameters
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    for argument in abbreviations:
+        if argument not in parameters and not takes_any:
+            raise TypeError(
+                f"{name} has no argument {argument!r}; expected controls for "
+                f"{', '.join(parameters) or 'none'}"
+            )
+    asked = []
+    for argument, parameter in parameters.items():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        if argument in abbreviations:
+            asked.append((argument, abbreviations[argument], parameter.default))
+        elif parameter.default is not parameter.empty:
+            asked.append((argument, parameter.default, parameter.default))
+        else:
+            raise TypeError(
+                f"{name} needs a control for its argument {argument!r}: "
+                f"explore({argument}=...), got controls for {', '.join(abbreviations) or 'none'}"
+            )
+    rest = [
+        (argument, abbreviations[argument], inspect.Parameter.empty) for argument in abbreviations
+    ]
+    asked += [entry for entry in rest if entry[0] not in parameters]
+    controls, fixed = [], {}
+    for entry in asked:
+        try:
+            [widget] = ipywidgets.interactive.widgets_from_abbreviations(
+                ipywidgets.interactive, [entry]
+            )
+        except (TypeError, ValueError, traitlets.TraitError) as error:
+            raise _as_argument_error(error)(
+                f"{name}: the control {entry[0]!r} must be a tuple (min, max, step), a list, a dict, a bool or an "
+                f"ipywidgets control, got {entry[1]!r}: {error}"
+            ) from error
+        if isinstance(widget, ipywidgets.fixed):
+            fixed[entry[0]] = widget.value
+        else:
+            controls.append(_control(name, entry[0], widget))
+    if not controls:
+        raise ValueError(
+            f"{name} needs at least one control, got none: @explore(x=(0.0, 5.0, 0.1))"
+        )
+    return controls, fixed
+
+
+def _as_argument_error(error: Exception) -> type[Exception]:
+    return TypeError if isinstance(error, TypeError) else ValueError
+
+
+def _control(function: str, name: str, widget) -> Control:
+    w = ipywidgets
+    if isinstance(widget, (w.Checkbox, w.ToggleButton)):
+        return Control(name, widget, "checkbox", [False, True], [False, True], ["off", "on"])
+    if isinstance(widget, w.widgets.widget_selection._Selection):
+        options = widget._options_full
+        kind = "slider" if isinstance(widget, w.SelectionSlider) else "select"
+        kind = {w.RadioButtons: "radio", w.ToggleButtons: "toggle"}.get(type(widget), kind)
+        texts = [label for label, _ in options]
+        values = [value for _, value in options]
+        named = [type(v) not in (str, int, float, bool) or label != str(v) for label, v in options]
+        names = [label if n else v for label, v, n in zip(texts, values, named, strict=True)]
+        if len(options) == 0:
+            raise ValueError(
+                f"{function}: the control {name!r} must have at least one option, got none"
+            )
+        if len(set(texts)) < len(texts):
+            raise ValueError(
+                f"{function}: the options of {name!r} must have different names, got {texts}"
+            )
+        if widget.index is None:
+            widget.index = 0
+        return Control(name, widget, kind, values, names, texts)
+    if isinstance(widget, (w.IntSlider, w.FloatSlider, w.BoundedIntText, w.BoundedFloatText)):
+        values = _grid(function, name, widget)
+    elif isinstance(widget, w.FloatLogSlider):
+        exponents = _grid(function, name, widget)
+        values = [float(f"{widget.base**exponent:.12g}") for exponent in exponents]
+    else:
+        raise TypeError(f"{function}: the control {name!r} {_instead(widget)}")
+    texts = _number_texts(values)
+    if (
+        getattr(widget, "readout_format", "") == ".2f"
+    ):  # the default: as many decimals as the step has
+        widget.readout_format = f".{len(texts[0].partition('.')[2])}f"
+    return Control(name, widget, "slider", values, values, texts)
+
+
+def _grid(function: str, name: str, widget) -> list:
+    """min + k·step in decimal arithmetic, so that 3 steps of 0.1 are 0.3."""
+    low, high, step = (Decimal(str(v)) for v in (widget.min, widget.max, widget.step or 0))
+    if step <= 0:
+        raise ValueError(
+            f"{function}: the step of the control {name!r} must be positive, got {widget.step}"
+        )
+    count = int((high - low) / step) + 1
+    if count > MOST_SETTINGS:
+        raise _too_many(function, count, f"{name}: {count:,}", name, count)
+    number = int if isinstance(widget.value, int) else float
+    return [number(low + k * step) for k in range(count)]
+
+
+def _number_texts(values: list) -> list[str]:
+    """All with as many decimals as the longest needs; very large or small numbers in scientific form."""
+    decimals = max(max(-Decimal(str(v)).as_tuple().exponent, 0) for v in values)
+    if all(isinstance(v, int) for v in values):
+        return [str(v) for v in values]
+    return [f"{v:.3g}" if decimals > 6 else f"{v:.{decimals}f}" for v in values]
+
+
+def _instead(widget) -> str:
+    """Why a control cannot be swept, and what to use."""
+    kind, w = type(widget).__name__, ipywidgets
+    if isinstance(widget, (w.Text, w.Textarea, w.Combobox)):
+        return f"must have a finite list of settings, got free text ({kind}); use a list of strings"
+    if isinstance(widget, (w.IntText, w.FloatText)):
+        return (
+            f"must have a finite list of settings, got a free number ({kind}); use (min, max, step)"
+        )
+    if isinstance(widget, w.widgets.widget_selection._MultipleSelection):
+        return f"must have one value at a time, got multiple selection ({kind}); use a checkbox per option"
+    if "Range" in kind:
+        return f"must have one value at a time, got a range ({kind}); use two sliders, for its ends"
+    return (
+        f"must be a slider, a list, a dict or a bool, got {kind}; use a list of the values to show"
+    )
+
+
+# --- the sweep ------------------------------------------------------------------------------------------------
+
+
+def _too_many(function: str, count: int, shape: str, control: str, options: int) -> ValueError:
+    return ValueError(
+        f"{function} must have at most {MOST_SETTINGS:,} settings, got {count:,} ({shape}); "
+        f"reduce {control!r}, which has {options:,} options"
+    )
+
+
+def sweep(function: Callable, controls: list[Control], fixed: dict) -> list[tuple]:
+    """The views of every combination of options, the last control varying fastest. Each runs once."""
+    count = math.prod(len(control.values) for control in controls)
+    if count > MOST_SETTINGS:
+        shape = " × ".join(f"{control.name}: {len(control.values):,}" for control in controls)
+        longest = max(controls, key=lambda control: len(control.values))
+        raise _too_many(function.__name__, count, shape, longest.name, len(longest.values))
+    threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
+    torch.set_num_threads(
+        1
+    )  # many tiny calls: several threads spend their time waiting for one another
+    results = []
+    try:
+        with _Progress(count) as progress:
+            for options in itertools.product(*(control.values for control in controls)):
+                arguments = dict(zip((control.name for control in controls), options, strict=True))
+                results.append(_run(function, arguments, fixed))
+                _same_kinds(function.__name__, arguments, results[-1], results[0])
+                progress.step()
+    finally:
+        torch.set_num_threads(threads)
+        torch.set_grad_enabled(grad)
+    return results
+
+
+def _call(name: str, arguments: dict) -> str:
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in arguments.items())})"
+
+
+def _run(function: Callable, arguments: dict, fixed: dict) -> tuple:
+    try:
+        result = function(**arguments, **fixed)
+    except Exception as error:
+        raise _as_argument_error(error)(
+            f"{_call(function.__name__, arguments)} raised {type(error).__name__}: {error}"
+        ) from error
+    shown = result if isinstance(result, tuple) else (result,)
+    for view in shown:
+        if not isinstance(view, views.View) or isinstance(view, views.Histogram):
+            hint = (
+                "; a Histogram is for picture(), use a Curve"
+                if isinstance(view, views.Histogram)
+                else ""
+            )
+            raise TypeError(
+                f"{_call(function.__name__, arguments)} must return a view (Heatmap, Bars, Curve, Points, Lines, "
+                f"Readout, Arithmetic) or a tuple of views, got {_validate.describe(view)}{hint}"
+            )
+    if not shown:
+        raise ValueError(
+            f"{_call(function.__name__, arguments)} must return at least one view, got ()"
+        )
+    return shown
+
+
+def _same_kinds(name: str, arguments: dict, shown: tuple, first: tuple) -> None:
+    kinds = [view.kind for view in shown]
+    expected = [view.kind for view in first]
+    if kinds != expected:
+        raise ValueError(
+            f"{name} must return the same views for every setting: expected {', '.join(expected)}, "
+            f"got {', '.join(kinds)} from {_call(name, arguments)}"
+        )
+    for view, other in zip(shown, first, strict=True):
+        if view.digits != other.digits:
+            raise ValueError(
+                f"{name}: the digits of a view must be the same for every setting: expected {other.digits}, "
+                f"got {view.digits} from {_call(name, arguments)}"
+            )
+
+
+class _Progress:
+    """A bar under the cell of a live kernel, once a sweep takes longer than a second."""
+
+    def __init__(self, count: int):
+        self.count, self.done, self.bar = count, 0, None
+        self.due = time.monotonic() + 1.0
+        self.wanted = is_live()
+
+    def __enter__(self):
+        return self
+
+    def step(self) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if not self.wanted or now < self.due:
+            return
+        if self.bar is None:
+            self.bar = ipywidgets.IntProgress(max=self.count, description="computing")
+            display(self.bar)
+        self.bar.value, self.due = self.done, now + 0.1
+
+    def __exit__(self, *error) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def is_live() -> bool:
+    """Whether the cell's output goes to a kernel's client that can show widgets."""
+    return not is_static() and hasattr(get_ipython(), "kernel")
+
+
+# --- the payload ----------------------------------------------------------------------------------------------
+
+
+def encode(name: str, controls: list[Control], results: list[tuple]) -> dict:
+    """Everything that the drawing script needs, rounded; what does not change is stored once."""
+    described = [
+        {
+            "name": control.name,
+            "label": control.widget.description,
+            "kind": control.kind,
+            "values": control.names,
+            "texts": control.texts,
+            "index": control.index,
+        }
+        for control in controls
+    ]
+    shape = [len(control.values) for control in controls]
+    shown = [_encode_view(shape, [result[i] for result in results]) for i in range(len(results[0]))]
+    payload = {"name": name, "controls": described, "views": shown, "settings": math.prod(shape)}
+    _check_selects(name, controls, results)
+    _check_size(payload)
+    return payload
+
+
+def _encode_view(shape: list[int], variants: list[views.View]) -> dict:
+    """One view over all settings: per attribute the controls that it depends on, and its items."""
+    digits, scales = type(variants[0]).common(variants)
+    encoded = [view.encode(digits) for view in variants]
+    props = {}
+    for name in encoded[0]:
+        axes, items = _compress(shape, [props[name] for props in encoded])
+        props[name] = {"axes": axes, "items": items}
+        if name in digits:
+            props[name]["digits"] = digits[name]
+    props |= {name: {"axes": [], "items": [value]} for name, value in scales.items()}
+    return {"kind": variants[0].kind, "props": props}
+
+
+def _compress(shape: list[int], items: list) -> tuple[list[int], list]:
+    """Drop every axis along which the items do not change."""
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(json.dumps(item), i) for i, item in enumerate(items)]
+    grid, axes = np.array(numbers).reshape(shape), list(range(len(shape)))
+    for axis in reversed(range(len(shape))):
+        first = grid.take([0], axis)
+        if (grid == first).all():
+            grid = first.squeeze(axis)
+            axes.remove(axis)
+    return axes, [items[i] for i in grid.flatten().tolist()]
+
+
+def look_up(payload: dict, indices: list[int]) -> list[tuple[str, dict, dict]]:
+    """Kind, attributes and digits of each view at one setting, as the drawing script looks them up."""
+    sizes = [len(control["values"]) for control in payload["controls"]]
+    found = []
+    for view in payload["views"]:
+        props, digits = {}, {}
+        for name, prop in view["props"].items():
+            position = 0
+            for axis in prop["axes"]:
+                position = position * sizes[axis] + indices[axis]
+            props[name] = prop["items"][position]
+            if "digits" in prop:
+                digits[name] = prop["digits"]
+        found.append((view["kind"], props, digits))
+    return found
+
+
+def compressed(value) -> int:
+    """Bytes of the JSON after gzip, as a page is sent."""
+    return len(gzip.compress(_json(value).encode(), 9, mtime=0))
+
+
+def _check_selects(name: str, controls: list[Control], results: list[tuple]) -> None:
+    known = [control.name for control in controls]
+    for result in results:
+        for view in result:
+            for chosen in view.facts.get("select") or []:
+                if chosen not in known:
+                    raise ValueError(
+                        f"{name}: select must name controls ({', '.join(known)}), got {chosen!r}"
+                    )
+
+
+def _check_size(payload: dict) -> None:
+    size = compressed(payload)
+    if size <= MOST_BYTES:
+        return
+    parts = [
+        (compressed(prop), view["kind"], name, prop["axes"])
+        for view in payload["views"]
+        for name, prop in view["props"].items()
+    ]
+    part, kind, attribute, axes = max(parts, key=lambda entry: entry[0])
+    controls = payload["controls"]
+    message = (
+        f"{payload['name']} must be at most {MOST_BYTES / 1000:.0f} kB compressed, got {size / 1000:.0f} kB, "
+        f"of which the {attribute} of its {kind} take {part / 1000:.0f} kB"
+    )
+    if axes:
+        counts = [f"{controls[a]['name']}: {len(controls[a]['values'])}" for a in axes]
+        longest = max((controls[a] for a in axes), key=lambda c: len(c["values"]))
+        message += f" ({' × '.join(counts)}); reduce {longest['name']!r} or the size of the view"
+    else:
+        message += "; reduce the size of the view"
+    raise ValueError(message)
+
+
+# --- the explorer ---------------------------------------------------------------------------------------------
+
+
+class Explorer(anywidget.AnyWidget):
+    """The results of a sweep with their controls: a Jupyter widget in a live kernel, HTML on a page.
+
+    Attributes:
+        controls: ipywidgets' controls by argument; ``explorer.controls["x"].value`` reads or sets one.
+        settings: dict of all settings, with the names of named options; can be set (in part), and observed.
+        payload: what the drawing script reads.
+    """
+
+    _esm = script() + "export default { render: window.attnExplorers.render };\n"
+    _css = style()
+
+    payload = traitlets.Dict().tag(sync=True)
+    controls = traitlets.Dict().tag(sync=True, **ipywidgets.widget_serialization)
+    settings = traitlets.Dict()
+
+    def __init__(self, function: Callable, controls: list[Control], fixed: dict):
+        results = sweep(function, controls, fixed)
+        payload = encode(function.__name__, controls, results)
+        widgets = {control.name: control.widget for control in controls}
+        super().__init__(payload=payload, controls=widgets)
+        self._options = controls
+        position = np.ravel_multi_index(self._indices(), [len(c.values) for c in controls])
+        self._default = results[position]
+        self._scales = [
+            type(view).common([result[i] for result in results])[1]
+            for i, view in enumerate(self._default)
+        ]
+        self._follow()
+        for control in controls:
+            control.widget.observe(self._follow, names="value")
+
+    def _indices(self) -> list[int]:
+        return [control.index for control in self._options]
+
+    def _follow(self, change=None) -> None:
+        """A control moved: the settings say so."""
+        indices = zip(self._options, self._indices(), strict=True)
+        self.settings = {control.name: control.names[i] for control, i in indices}
+
+    @traitlets.validate("settings")
+    def _known_settings(self, proposal) -> dict:
+        """Settings left out keep their value; unknown ones are refused."""
+        current = dict(self.settings)
+        for name, value in proposal["value"].items():
+            if name not in self.controls:
+                raise ValueError(
+                    f"settings must name controls ({', '.join(self.controls)}), got {name!r}"
+                )
+            control = next(c for c in self._options if c.name == name)
+            current[name] = control.names[control.find(value)]
+        return current
+
+    @traitlets.observe("settings")
+    def _lead(self, change) -> None:
+        """The settings were set: the controls move there."""
+        for control in self._options:
+            index = control.find(self.settings[control.name])
+            if index != control.index:
+                control.go(index)
+
+    def describe(self) -> str:
+        """The text alternative at the settings the explorer was made with."""
+        indices = [control["index"] for control in self.payload["controls"]]
+        told = [views.describe(*view) for view in look_up(self.payload, indices)]
+        return " ".join(sentence for sentence in told if sentence)
+
+    def html(self) -> str:
+        """The explorer as one element of a page, with a picture of the default setting for those without scripts."""
+        mime, data, width, height = fallback(self._default, self._scales)
+        told = html.escape(self.describe())
+        source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
+        return (
+            f'<div class="attn-explorer" data-name="{html.escape(self.payload["name"])}">'
+            '<div class="attn-explorer-controls"></div>'
+            f'<div class="attn-explorer-view"><img class="attn-explorer-fallback" alt="{told}" '
+            f'width="{width}" height="{height}" src="{source}"></div>'
+            f'<p class="attn-explorer-text" role="status">{told}</p>'
+            f'<script type="application/json" class="attn-explorer-data">{_json(self.payload)}</script>'
+            "</div>"
+        )
+
+
+def fallback(shown: tuple, scales: list[dict]) -> tuple[str, bytes, int, int]:
+    """A small picture of the views: mime type, data, and its size in CSS pixels."""
+    with matplotlib.rc_context(plots.STYLE):
+        figure, _ = views.figure_of(shown, scales)
+        drawn = plots.svg(figure)
+        buffer = BytesIO()
+        figure.savefig(buffer, format="png", dpi=130)
+    image = Image.open(buffer).convert("RGB").quantize(48)
+    buffer = BytesIO()
+    image.save(buffer, format="png", optimize=True)
+    width, height = (round(inches * 96) for inches in figure.get_size_inches())
+    # base64 of a PNG hardly compresses, that of SVG text to about half of it
+    png = ("image/png", buffer.getvalue())
+    vector = ("image/svg+xml", drawn)
+    mime, data = min(png, vector, key=lambda kind: len(gzip.compress(base64.b64encode(kind[1]))))
+    return mime, data, width, height
+
+
+def explore(*misplaced, **controls):
+    """Decorator: run a function for every setting of its controls, and show a reader what it returns at each.
+
+    ::
+
+        @explore(x=(0.0, 5.0, 0.1), kernel=list(KERNELS))
+        def kernel_regression(x, kernel):
+            ...  # plain torch
+            return Heatmap(weights), Readout("prediction", y)
+
+    The explorer is shown under the cell and hangs on the function, which stays the plain function, as
+    ``kernel_regression.explorer``. Numbers are torch's, rounded as `attn_helpers.views` says.
+
+    Args:
+        controls: one per argument of the function, by the grammar of `ipywidgets.interact`: a tuple
+            ``(min, max[, step])`` is a slider, a list or a dict a choice, a bool a checkbox; ipywidgets' own controls
+            and ``ipywidgets.fixed(value)`` work too. Free text, free numbers, ranges and multiple selection cannot
+            be swept.
+
+    Returns:
+        The decorator. The function returns a view or a tuple of views: the same kinds for every setting.
+
+    Raises:
+        TypeError, ValueError: a control that cannot be read or swept; a result that is no view; a setting for which
+            the function raises (named); more than 20,000 settings (before anything runs); more than 150 kB of
+            compressed results (with what to reduce).
+    """
+    if misplaced:
+        raise TypeError(
+            f"explore takes controls by name, as in @explore(x=(0.0, 5.0, 0.1)), "
+            f"got {_validate.describe(misplaced[0])}"
+        )
+
+    def decorate(function: Callable) -> Callable:
+        if not callable(function):
+            raise TypeError(f"explore decorates a function, got {_validate.describe(function)}")
+        function.explorer = Explorer(function, *read_controls(function, controls))
+        if is_static():
+            if get_ipython() is not None:
+                display(HTML(function.explorer.html()))
+        elif is_live():
+            display(function.explorer)
+        return function
+
+    return decorate

@@ -1,0 +1,477 @@
+"""What colour a weight has, and the heatmaps that show it.
+
+One palette serves every picture and every explorer of the book. Weights live on one fixed 0–1 scale, so two
+pictures can be compared by eye. With many keys the scale is square-root mapped: the weight 1/n of a uniform
+row over n keys would be nearly white on a linear scale (8 % of it at n = 12), and reads as 29 % on a square-root one.
+Signed data (scores, encodings) has a diverging scale, symmetric about 0.
+"""
+
+import math
+from collections.abc import Sequence
+from io import BytesIO
+
+import matplotlib
+import numpy as np
+import torch
+from IPython import get_ipython
+from IPython.display import display
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
+from matplotlib.figure import Figure
+
+from attn_helpers import _validate
+
+# Colour-blind safe: one hue that darkens for weights; orange against blue for signs; and line colours that
+# differ in lightness as well as in hue, each with at least 3:1 against white and against a dark page.
+PALETTE = {
+    "weights": [
+        "#ffffff",
+        "#e3eef8",
+        "#c3dbee",
+        "#98c4e2",
+        "#67a8d4",
+        "#3c88c0",
+        "#1f68a5",
+        "#0f4884",
+        "#08285a",
+    ],
+    "signed": [
+        "#6b2c04",
+        "#a6500f",
+        "#d68238",
+        "#f2bb85",
+        "#f7f7f7",
+        "#98c4e2",
+        "#3c88c0",
+        "#0f5496",
+        "#08285a",
+    ],
+    "lines": ["#2f7fc1", "#d1600a", "#1b936b", "#b3579f", "#8a7a1f", "#75808c"],
+}
+MANY_KEYS = 12  # above this many keys, weights are square-root mapped
+TOLERANCE = 1e-4  # how far outside 0–1 rounding may carry a weight
+
+COLOURS = {
+    name: LinearSegmentedColormap.from_list(f"attn_{name}", PALETTE[name])
+    for name in ("weights", "signed")
+}
+
+_installed = set(font_manager.fontManager.get_font_names())
+_cjk = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "WenQuanYi Zen Hei",
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+)
+STYLE = {
+    "font.family": ["DejaVu Sans", *(name for name in _cjk if name in _installed), "sans-serif"],
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": "#75808c",
+    "xtick.color": "#333333",
+    "ytick.color": "#333333",
+    "svg.hashsalt": "attn",  # the same picture is the same file
+    "svg.fonttype": "none",  # letters stay letters: a fifth of the size, and the reader's fonts
+}
+
+
+# --- numbers and labels, as every picture and view takes them -------------------------------------------------
+
+
+def as_numbers(name: str, value, shape: str, ndim: int) -> torch.Tensor:
+    """A float64 copy on the CPU of a tensor, array or nested list with `ndim` axes, none of them empty."""
+    try:
+        tensor = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(
+            f"{name} must be a tensor of numbers of shape {shape}, got {_validate.describe(value)}"
+        ) from None
+    if tensor.ndim != ndim or tensor.numel() == 0:
+        raise ValueError(
+            f"{name} must be of shape {shape} with at least one entry, got {_validate.describe(tensor)}"
+        )
+    if tensor.isnan().any():
+        where = tuple(tensor.isnan().nonzero()[0].tolist())
+        raise ValueError(f"{name} must be numbers, got NaN at {where}")
+    return tensor
+
+
+def as_finite(name: str, value, shape: str, ndim: int) -> torch.Tensor:
+    """As `as_numbers`, without infinities."""
+    tensor = as_numbers(name, value, shape, ndim)
+    if tensor.isinf().any():
+        where = tuple(tensor.isinf().nonzero()[0].tolist())
+        raise ValueError(f"{name} must be finite numbers, got {tensor[where].item()} at {where}")
+    return tensor
+
+
+def as_weights(name: str, value, shape: str, ndim: int, hint: str = "") -> torch.Tensor:
+    """As `as_numbers`, with every entry between 0 and 1."""
+    tensor = as_finite(name, value, shape, ndim)
+    low, high = tensor.min().item(), tensor.max().item()
+    if low < -TOLERANCE or high > 1 + TOLERANCE:
+        raise ValueError(
+            f"{name} must be weights between 0 and 1, got values from {low:g} to {high:g}{hint}"
+        )
+    return tensor
+
+
+def as_labels(name: str, labels, count: int) -> list[str] | None:
+    """`count` labels as strings, or None."""
+    if labels is None:
+        return None
+    if isinstance(labels, (torch.Tensor, np.ndarray)):
+        labels = labels.tolist()
+    if isinstance(labels, str) or not isinstance(labels, Sequence):
+        raise TypeError(
+            f"{name} must be a list of {count} labels, got {_validate.describe(labels)}"
+        )
+    if len(labels) != count:
+        raise ValueError(f"{name} must be a list of {count} labels, got {len(labels)}")
+    return [str(label) for label in labels]
+
+
+# --- scales ---------------------------------------------------------------------------------------------------
+
+
+def colour_scale(kind: str, limit: float = 1.0):
+    """The colour map and the norm of a scale: ``linear`` and ``sqrt`` for weights, ``signed`` for ±limit."""
+    if kind == "signed":
+        return COLOURS["signed"], Normalize(-limit, limit)
+    return COLOURS["weights"], PowerNorm(0.5, 0, limit) if kind == "sqrt" else Normalize(0, limit)
+
+
+def scale_kind(keys: int, signed: bool) -> str:
+    """Which scale a picture with this many keys has."""
+    return "signed" if signed else "sqrt" if keys > MANY_KEYS else "linear"
+
+
+def signed_limit(*tensors: torch.Tensor) -> float:
+    """The largest finite magnitude, 1 where there is none: ±limit spans a diverging scale."""
+    finite = torch.cat([tensor[tensor.isfinite()].flatten() for tensor in tensors])
+    return finite.abs().max().item() if finite.numel() and finite.any() else 1.0
+
+
+# --- drawing into given axes ----------------------------------------------------------------------------------
+
+
+def draw_heatmap(ax: Axes, values, queries, keys, scale, *, annotate=True, mark=None):
+    """Draw one matrix with its labels on their cells; the numbers where they fit. Returns the mesh."""
+    colours, norm = scale
+    rows, columns = values.shape
+    grid = np.ma.masked_invalid(values.numpy())
+    mesh = ax.pcolormesh(
+        np.clip(grid, norm.vmin, norm.vmax), cmap=colours, norm=norm, rasterized=grid.size > 200
+    )
+    ax.set(xlim=(0, columns), ylim=(rows, 0))
+    ax.set_facecolor("#dddddd")  # an infinite score is no number and has no colour
+    ax.tick_params(length=0)
+    for spine in ax.spines.values():
+        spine.set_visible(True)
+        spine.set_linewidth(0.5)
+    _label_cells(ax.xaxis, keys, columns)
+    _label_cells(ax.yaxis, queries, rows)
+    figure = ax.figure.canvas.figure  # the whole one, where ax stands in a part of it
+    figure.draw_without_rendering()  # places the axes, so that cells have a size
+    for _ in range(2):  # a smaller font gives the cells more room, which may turn the labels back
+        _fit_labels(ax, keys is not None, queries is not None)
+        figure.draw_without_rendering()
+    if annotate:
+        _annotate(ax, grid, mesh)
+    if mark is not None:
+        row, column = mark
+        left, width = (0, columns) if column is None else (column, 1)
+        frame = matplotlib.patches.Rectangle(
+            (left, row),
+            width,
+            1,
+            fill=False,
+            edgecolor=PALETTE["lines"][1],
+            linewidth=2,
+            clip_on=False,
+        )
+        ax.add_patch(frame)
+    return mesh
+
+
+def _label_cells(axis, labels, count: int) -> None:
+    """Every label on the middle of its cell; without labels, a few counted from 0."""
+    if labels is None:
+        shown = range(0, count, math.ceil(count / 10))
+        axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
+    else:
+        axis.set_ticks([i + 0.5 for i in range(count)], labels)
+
+
+def _fit_labels(ax: Axes, fit_keys: bool, fit_queries: bool) -> None:
+    """Turn and shrink tick labels until none overlaps its neighbour."""
+    size = matplotlib.rcParams["font.size"]
+    width, height = _cell_points(ax)
+    if fit_queries:
+        ax.tick_params(axis="y", labelsize=min(size, height / 1.2))
+    if fit_keys:
+        wide = max(_text_points(ax, label.get_text(), size) for label in ax.get_xticklabels())
+        turned = wide > 0.92 * width
+        ax.tick_params(
+            axis="x",
+            labelrotation=90 if turned else 0,
+            labelsize=min(size, width / 1.2) if turned else size,
+        )
+
+
+def _cell_points(ax: Axes) -> tuple[float, float]:
+    """Width and height of a cell in points."""
+    box = ax.get_window_extent()
+    rows, columns = abs(np.diff(ax.get_ylim())[0]), abs(np.diff(ax.get_xlim())[0])
+    scale = 72 / ax.figure.dpi
+    return box.width / columns * scale, box.height / rows * scale
+
+
+def _text_points(ax: Axes, text: str, size: float) -> float:
+    """Width of a text in points."""
+    shown = ax.text(0, 0, text, fontsize=size)
+    width = shown.get_window_extent().width * 72 / ax.figure.dpi
+    shown.remove()
+    return width
+
+
+def _annotate(ax: Axes, grid, mesh) -> None:
+    """Write each number on its cell, dark on light and light on dark, if all of them fit."""
+    width, height = _cell_points(ax)
+    digits = 2 if abs(grid).max() < 10 else 1 if abs(grid).max() < 100 else 0
+    texts = {cell: f"{value:.{digits}f}" for cell, value in np.ndenumerate(grid.filled(np.inf))}
+    longest = max(texts.values(), key=len)
+    size = min(8.5, 8 * 0.86 * width / _text_points(ax, longest, 8), height / 1.5)
+    if size < 5.5:
+        return
+    for (row, column), text in texts.items():
+        if grid[row, column] is np.ma.masked:
+            continue
+        shade = mesh.cmap(
+            mesh.norm(float(np.clip(grid[row, column], mesh.norm.vmin, mesh.norm.vmax)))
+        )
+        colour = "black" if luminance(shade) > 0.18 else "white"
+        ax.text(column + 0.5, row + 0.5, text, size=size, color=colour, ha="center", va="center")
+
+
+def luminance(colour) -> float:
+    """Relative luminance of a colour, by the definition of WCAG: the darker of two texts contrasts below 0.18."""
+    channels = np.asarray(matplotlib.colors.to_rgb(colour))
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+# --- showing --------------------------------------------------------------------------------------------------
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """A figure that pyplot knows nothing of: none is left open, none is shown twice."""
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white", dpi=100)
+
+
+def svg(figure: Figure) -> bytes:
+    """The figure as SVG: sharp at every zoom, and small."""
+    buffer = BytesIO()
+    figure.savefig(buffer, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
+    return buffer.getvalue()
+
+
+def show(figure: Figure) -> None:
+    """Show the figure once, under the running cell; nowhere outside a notebook."""
+    if get_ipython() is not None:
+        picture = svg(figure).decode()
+        display({"image/svg+xml": picture, "text/plain": "a picture"}, raw=True)
+
+
+class Panels(list):
+    """A list of Axes that stays silent as the last line of a cell: the picture has been shown already."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+def quiet(ax: Axes) -> Axes:
+    """Axes that stay silent as the last line of a cell."""
+    ax._ipython_display_ = lambda: None
+    return ax
+
+
+# --- the public pictures --------------------------------------------------------------------------------------
+
+
+def plot_heatmap(
+    weights,
+    *,
+    queries: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    ax: Axes | None = None,
+    title: str = "",
+    signed: bool = False,
+    annotate: bool | None = None,
+) -> Axes:
+    """Draw one matrix, queries × keys: row i shows how query i spreads its weight over the keys.
+
+    Introduced in chapter 2. The colour of a weight is the same in every picture of the book.
+
+    Args:
+        weights: ``(q, k)`` tensor, array or nested list. Weights between 0 and 1; any finite numbers with `signed`
+            (there, an infinite score is left grey).
+        queries, keys: ``q`` row labels and ``k`` column labels, drawn each on its cell. Default: counted from 0.
+        ax: axes to draw into; nothing is shown then. Default: a figure of its own, shown once.
+        title: above the matrix.
+        signed: use the diverging scale, from minus to plus the largest magnitude.
+        annotate: True makes the cells of a figure of its own large enough for their numbers; False writes none;
+            None writes them where they fit.
+
+    Returns:
+        The axes.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+    values = _matrix("weights", weights, signed)
+    queries, keys = (
+        as_labels("queries", queries, values.shape[0]),
+        as_labels("keys", keys, values.shape[1]),
+    )
+    if ax is not None and not isinstance(ax, Axes):
+        raise TypeError(f"ax must be matplotlib Axes or None, got {_validate.describe(ax)}")
+    scale = colour_scale(
+        scale_kind(values.shape[1], signed), signed_limit(values) if signed else 1.0
+    )
+    with matplotlib.rc_context(STYLE):
+        figure = None
+        if ax is None:
+            width, height = heatmap_size([values], queries, keys, title, annotate)
+            figure = new_figure(width + 0.8, height)
+            ax = quiet(figure.subplots())
+        ax.set_title(title)
+        mesh = draw_heatmap(ax, values, queries, keys, scale, annotate=annotate is not False)
+        if figure is not None:
+            colour_bar(figure, mesh, [ax])
+            show(figure)
+    return ax
+
+
+def plot_heatmaps(
+    weights,
+    *,
+    queries: Sequence[str] | None = None,
+    keys: Sequence[str] | None = None,
+    titles: Sequence[str] | None = None,
+    signed: bool = False,
+    columns: int | None = None,
+) -> list[Axes]:
+    """Draw several matrices side by side on one colour scale with one colour bar: the heads of a layer.
+
+    Introduced in chapter 6. One scale for all panels: a strong head looks strong beside a faint one.
+
+    Args:
+        weights: ``(h, q, k)`` tensor, or a list of h matrices, with h panels. As in `plot_heatmap`.
+        queries, keys: labels shared by all panels, which then have one shape.
+        titles: one per panel.
+        signed: as in `plot_heatmap`; one limit for all panels.
+        columns: panels per row. Default: as many as fit the page.
+
+    Returns:
+        The list of axes, one per panel.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+    if not isinstance(weights, (torch.Tensor, np.ndarray, list, tuple)):
+        raise TypeError(
+            "weights must be a tensor of shape (h, q, k) or a list of (q, k) matrices, "
+            f"got {_validate.describe(weights)}"
+        )
+    if isinstance(weights, (torch.Tensor, np.ndarray)) and weights.ndim != 3:
+        raise ValueError(
+            "weights must be a tensor of shape (h, q, k) or a list of (q, k) matrices, "
+            f"got shape {tuple(weights.shape)}"
+        )
+    if len(weights) == 0:
+        raise ValueError("weights must hold at least one matrix, got none")
+    matrices = [_matrix(f"weights[{i}]", matrix, signed) for i, matrix in enumerate(weights)]
+    for matrix in matrices:
+        row_labels = as_labels("queries", queries, matrix.shape[0])
+        column_labels = as_labels("keys", keys, matrix.shape[1])
+    titles = as_labels("titles", titles, len(matrices)) or [""] * len(matrices)
+    if columns is not None:
+        columns = min(_validate.integer("columns", columns), len(matrices))
+
+    width, height = heatmap_size(
+        matrices, row_labels, column_labels, "title" if any(titles) else ""
+    )
+    if columns is None:
+        columns = _columns(len(matrices), width)
+    shrink = min(1.0, 9.0 / (columns * width + 0.8))
+    rows = math.ceil(len(matrices) / columns)
+    scale = colour_scale(
+        scale_kind(max(matrix.shape[1] for matrix in matrices), signed),
+        signed_limit(*matrices) if signed else 1.0,
+    )
+    with matplotlib.rc_context(STYLE):
+        figure = new_figure((columns * width + 0.8) * shrink, rows * max(height * shrink, 1.3))
+        grid = figure.subplots(rows, columns, squeeze=False).flatten()
+        for ax in grid[len(matrices) :]:
+            ax.remove()
+        panels = Panels(grid[: len(matrices)])
+        for ax, title in zip(panels, titles, strict=True):
+            ax.set_title(title)
+        # the bar takes its room before cells are measured
+        colour_bar(figure, matplotlib.cm.ScalarMappable(scale[1], scale[0]), list(panels))
+        for ax, matrix in zip(panels, matrices, strict=True):
+            draw_heatmap(ax, matrix, row_labels, column_labels, scale)
+        show(figure)
+    return panels
+
+
+def _matrix(name: str, value, signed: bool) -> torch.Tensor:
+    if signed:
+        return as_numbers(name, value, "(q, k)", 2)
+    return as_weights(
+        name, value, "(q, k)", 2, "; for scores and other signed data say signed=True"
+    )
+
+
+def _columns(count: int, width: float) -> int:
+    """As many panels per row as fit the page, spread evenly over the rows."""
+    most = max(1, min(count, int(8.2 / width)))
+    return math.ceil(count / math.ceil(count / most))
+
+
+def heatmap_size(matrices, queries, keys, title: str, annotate=None) -> tuple[float, float]:
+    """Width and height in inches that give the cells, the labels and the title their room."""
+    rows = max(matrix.shape[0] for matrix in matrices)
+    columns = max(matrix.shape[1] for matrix in matrices)
+    cell = max(0.09, min(0.48, 5.4 / columns, 5.4 / rows))
+    if annotate:
+        cell = max(cell, 0.42)
+    side = max((len(label) for label in queries), default=0) if queries else 3
+    below = max((len(label) for label in keys), default=0) if keys else 2
+    turned = below * 0.085 > cell
+    width = min(columns * cell, 12.0) + 0.085 * min(side, 30) + 0.3
+    height = (
+        min(rows * cell, 12.0)
+        + (0.085 * min(below, 30) if turned else 0.2)
+        + 0.3
+        + bool(title) * 0.25
+    )
+    return max(width, 1.2), max(height, 1.2)
+
+
+def colour_bar(figure: Figure, mesh, axes: list[Axes]) -> None:
+    """One colour bar for all the axes."""
+    bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=20)
+    bar.outline.set_linewidth(0.5)
+    if mesh.norm.vmin == 0:
+        bar.set_ticks(
+            [0, 0.1, 0.25, 0.5, 1] if isinstance(mesh.norm, PowerNorm) else [0, 0.25, 0.5, 0.75, 1]
+        )

@@ -1,0 +1,1018 @@
+"""What an explorer or a static picture shows: a view holds torch's numbers, and knows how to round and draw them.
+
+A view keeps its numbers apart from the rest (labels, titles, marks). `encode` rounds the numbers to the displayed
+digits: that is what a page shows. The rule: a number is shown as the decimal with that many digits which is nearest
+to the exact binary value that torch computed; of two equally near ones the even one; zero has no sign. That is what
+Python's ``f"{value:.2f}"`` writes.
+"""
+
+import json
+import math
+from decimal import Decimal
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import torch
+
+from attn_helpers import _validate, plots
+from attn_helpers.plots import as_finite, as_labels, as_numbers, as_weights
+
+WORDS = json.loads((Path(__file__).parent / "static" / "words.json").read_text("utf-8"))
+GREY = "#75808c"
+SMOOTH = 500  # steps over the range of a curve, below which it would look like a staircase
+
+
+def rounded(values: torch.Tensor, digits: int):
+    """The numbers times 10^digits as integers (nested lists), None where one is infinite."""
+    exact = values.numpy()
+    scaled = np.asarray(exact * 10.0**digits)
+    nearest = np.asarray(np.rint(scaled))
+    with np.errstate(invalid="ignore"):
+        # the product is itself rounded: where that could decide, Python rounds the exact binary value
+        unsure = np.abs(np.abs(scaled - nearest) - 0.5) < 1e-15 * np.abs(scaled) + 1e-9
+    nearest[unsure] = [round(round(value, digits) * 10**digits) for value in exact[unsure].tolist()]
+    if np.any(np.isfinite(nearest) & (np.abs(nearest) > 2**53)):
+        raise ValueError(
+            f"a value must be below {2.0**53 / 10**digits:.1e} to be shown with {digits} digits, "
+            f"got {np.abs(exact[np.isfinite(exact)]).max():.3g}"
+        )
+    return _integers(nearest)
+
+
+def _integers(values: np.ndarray):
+    if values.ndim:
+        return [_integers(row) for row in values]
+    return int(values) if np.isfinite(values) else None
+
+
+def text(integer: int, digits: int) -> str:
+    """How a rounded number is written: ``text(-5, 2) == "-0.05"``."""
+    return f"{Decimal(integer).scaleb(-digits):f}"
+
+
+class View:
+    """One picture of an explorer, as the function returned it for one setting.
+
+    Attributes:
+        kind: the name of the view's drawing code.
+        numbers: what is rounded; a tensor, a list whose entries are tensors, or None.
+        facts: the rest, as JSON.
+        digits: decimals shown.
+    """
+
+    kind = ""
+
+    def __init__(self, digits: int, numbers: dict, facts: dict):
+        self.digits = _validate.integer("digits", digits, least=0)
+        if digits > 12:
+            raise ValueError(f"digits must be at most 12, got {digits}")
+        self.numbers = numbers
+        self.facts = facts
+
+    @classmethod
+    def common(cls, views: "list[View]") -> tuple[dict[str, int], dict]:
+        """Digits per number and the scales, which are the same for all settings."""
+        digits = max(view.digits for view in views)
+        return dict.fromkeys(views[0].numbers, digits), {}
+
+    def encode(self, digits: dict[str, int]) -> dict:
+        """Every attribute as JSON, the numbers as integers."""
+        numbers = {name: _encode(value, digits[name]) for name, value in self.numbers.items()}
+        return numbers | self.facts
+
+    def size(self) -> tuple[float, float]:
+        """Width and height of a static picture in inches."""
+        return 4.6, 3.0
+
+    def draw(self, ax, scales: dict) -> None:
+        raise NotImplementedError
+
+
+def _encode(value, digits: int):
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_encode(entry, digits) for entry in value]
+    return rounded(value, digits)
+
+
+def describe(kind: str, props: dict, digits: dict[str, int]) -> str:
+    """One sentence that says what an encoded view shows; the page makes the same one when a slider moves."""
+    say, title = WORDS["say"], props.get("title") or WORDS["views"][kind]
+
+    def name(labels, i):
+        return str(i) if labels is None else labels[i]
+
+    if kind in ("heatmap", "lines"):
+        values = props["values" if kind == "heatmap" else "weights"]
+        queries, keys = props["queries"], props["keys"]
+        shown = [[-math.inf if v is None else v for v in row] for row in values]
+        d = digits["values" if kind == "heatmap" else "weights"]
+        row = props["row"] if kind == "lines" else (props["mark"] or [None])[0]
+        if kind == "heatmap" and props["scale"] == "signed":
+            finite = [v for line in values for v in line if v is not None] or [0]
+            return say["heatmap_signed"].format(
+                title=title,
+                rows=len(values),
+                columns=len(values[0]),
+                low=text(min(finite), d),
+                high=text(max(finite), d),
+            )
+        best = max(range(len(shown)), key=lambda i: max(shown[i])) if row is None else row
+        column = max(range(len(shown[best])), key=lambda j: shown[best][j])
+        if row is not None and shown[best][column] == 0:
+            return say["nothing"].format(title=title, row=name(queries, row))
+        return say[kind if row is None else f"{kind}_row"].format(
+            title=title,
+            rows=len(values),
+            columns=len(values[0]),
+            row=name(queries, best),
+            column=name(keys, column),
+            value=text(shown[best][column], d),
+        )
+    if kind == "bars":
+        values, labels, d = props["values"], props["labels"], digits["values"]
+        if len(values) <= 6:
+            entries = (f"{name(labels, i)} {text(v, d)}" for i, v in enumerate(values))
+            return say["bars"].format(title=title, list=", ".join(entries))
+        high, low = values.index(max(values)), values.index(min(values))
+        return say["bars_many"].format(
+            title=title,
+            count=len(values),
+            label=name(labels, high),
+            value=text(values[high], d),
+            low_label=name(labels, low),
+            low=text(values[low], d),
+        )
+    if kind == "curve":
+        d = digits["curves"]
+        if props["at"] is not None:
+            nearest = min(range(len(props["x"])), key=lambda i: abs(props["x"][i] - props["at"]))
+            entries = (
+                f"{n} {text(curve[nearest], d)}".strip()
+                for n, curve in zip(props["names"], props["curves"], strict=True)
+            )
+            at = text(props["at"], digits["at"])
+            return say["curve_at"].format(title=title, at=at, list=", ".join(entries))
+        entries = (
+            say["range"].format(name=n, low=text(min(curve), d), high=text(max(curve), d)).strip()
+            for n, curve in zip(props["names"], props["curves"], strict=True)
+        )
+        return say["curve"].format(title=title, list=", ".join(entries))
+    if kind == "points":
+        count, weights = len(props["x"]), props["weights"]
+        if weights is None:
+            return say["points"].format(title=title, count=count)
+        best = weights.index(max(weights))
+        return say["points_weights"].format(
+            title=title,
+            count=count,
+            label=name(props["labels"], best),
+            value=text(weights[best], digits["weights"]),
+        )
+    if kind == "readout":
+        value = props["text"] if props["value"] is None else text(props["value"], digits["value"])
+        value = f"{value} {props['unit']}" if props["unit"] else value
+        return say["readout"].format(label=props["label"], value=value)
+    if kind == "arithmetic":
+        steps = zip(props["labels"], props["values"], props["texts"], strict=True)
+        told = [
+            (label, word if value is None else text(value, digits["values"]))
+            for label, value, word in steps
+            if value is not None or word is not None
+        ]
+        if not told:
+            return ""
+        return say["arithmetic"].format(title=title, label=told[-1][0], value=told[-1][1])
+    raise ValueError(f"kind must be a kind of view, got {kind!r}")
+
+
+# --- arguments that several views share -----------------------------------------------------------------------
+
+
+def _words(**texts) -> dict[str, str]:
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise TypeError(f"{name} must be a string, got {_validate.describe(value)}")
+    return texts
+
+
+def _flags(**flags) -> dict[str, bool]:
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name} must be True or False, got {_validate.describe(value)}")
+    return flags
+
+
+def _index(name: str, value, count: int) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, torch.Tensor) and value.ndim == 0:
+        value = value.item()
+    index = _validate.integer(name, value, least=0)
+    if index >= count:
+        raise ValueError(f"{name} must be an index from 0 to {count - 1}, got {index}")
+    return index
+
+
+def _vector(name: str, value, count: int | None = None, letter: str = "n") -> torch.Tensor:
+    tensor = as_finite(name, value, f"({letter},)" if count is None else f"({count},)", 1)
+    if count is not None and len(tensor) != count:
+        raise ValueError(f"{name} must have {count} entries, got {len(tensor)}")
+    return tensor
+
+
+def _number_or_text(name: str, value) -> tuple[torch.Tensor | None, str | None]:
+    """A number to round, or a text that stands as it is (integers, infinities and strings)."""
+    if value is None or isinstance(value, str):
+        return None, value
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, torch.Tensor) and value.numel() == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} must be a number or a string, got {_validate.describe(value)}")
+    if math.isnan(value):
+        raise ValueError(f"{name} must be a number, got NaN")
+    if isinstance(value, int):
+        return None, str(value)
+    if math.isinf(value):
+        return None, "∞" if value > 0 else "−∞"
+    return torch.tensor(value, dtype=torch.float64), None
+
+
+def _span(tensors, margin: float, log: bool = False) -> list[float]:
+    """Limits of an axis that holds all the numbers, with a margin."""
+    entries = torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
+    if log:
+        entries = entries.log10()
+    low, high = entries.min().item(), entries.max().item()
+    room = (high - low) * margin or 0.5
+    low, high = low - room, high + room
+    return [float(f"{10**v if log else v:.5g}") for v in (low, high)]
+
+
+def _steps(digits: int, tensors, log: bool = False) -> int:
+    """Digits that make a drawn quantity smooth; none for whole numbers."""
+    entries = torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
+    if log:
+        smallest = entries.abs()[entries != 0].min().item() if entries.any() else 1.0
+        return max(digits, 2 - math.floor(math.log10(smallest)))
+    extent = (entries.max() - entries.min()).item()
+    return digits if extent == 0 else max(digits, math.ceil(math.log10(SMOOTH / extent)))
+
+
+def _whole(tensors) -> bool:
+    return all(tensor is None or bool((tensor == tensor.round()).all()) for tensor in tensors)
+
+
+def _positive(name: str, tensor: torch.Tensor | None, log: bool, flag: str) -> None:
+    if log and tensor is not None and (tensor <= 0).any():
+        raise ValueError(f"{name} must be positive with {flag}=True, got {tensor.min().item():g}")
+
+
+# --- the views ------------------------------------------------------------------------------------------------
+
+
+class Heatmap(View):
+    """A matrix, queries × keys, one coloured cell per number.
+
+    Args:
+        values: ``(q, k)``. Weights between 0 and 1, or any numbers with `signed` (an infinite score is left blank).
+        queries, keys: ``q`` row labels and ``k`` column labels. Default: counted from 0.
+        title: above the matrix.
+        signed: diverging scale from minus to plus the largest magnitude over all settings.
+        select: ``(row_control, column_control)``: choosing cell (i, j) sets these two controls to their i-th and
+            j-th option.
+        mark: ``(i, j)`` outlines a cell, ``(i, None)`` a row.
+        digits: decimals shown.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "heatmap"
+
+    def __init__(
+        self,
+        values,
+        *,
+        queries=None,
+        keys=None,
+        title="",
+        signed=False,
+        select=None,
+        mark=None,
+        digits=2,
+    ):
+        _flags(signed=signed)
+        if signed:
+            values = as_numbers("values", values, "(q, k)", 2)
+        else:
+            hint = "; for scores and other signed data say signed=True"
+            values = as_weights("values", values, "(q, k)", 2, hint)
+        rows, columns = values.shape
+        self.signed = signed
+        if select is not None:
+            if not isinstance(select, (tuple, list)) or len(select) != 2:
+                raise TypeError(
+                    "select must be the names of two controls, (row, column), "
+                    f"got {_validate.describe(select)}"
+                )
+            select = list(_words(**{"select[0]": select[0], "select[1]": select[1]}).values())
+        if mark is not None:
+            if not isinstance(mark, (tuple, list)) or len(mark) != 2:
+                raise TypeError(f"mark must be (row, column), got {_validate.describe(mark)}")
+            mark = [_index("mark[0]", mark[0], rows), _index("mark[1]", mark[1], columns)]
+            if mark[0] is None:
+                raise ValueError("mark must name a row: (i, j) for a cell, (i, None) for a row")
+        facts = {
+            "queries": as_labels("queries", queries, rows),
+            "keys": as_labels("keys", keys, columns),
+            "select": select,
+            "mark": mark,
+        }
+        super().__init__(digits, {"values": values}, facts | _words(title=title))
+
+    @classmethod
+    def common(cls, views):
+        digits, _ = super().common(views)
+        values = [view.numbers["values"] for view in views]
+        signed = any(view.signed for view in views)
+        limit = plots.signed_limit(*values) if signed else 1.0
+        kind = plots.scale_kind(max(tensor.shape[1] for tensor in values), signed)
+        # as an integer like the values; at least 1, so that a matrix of zeros has a scale
+        limit = max(1, rounded(torch.tensor(limit, dtype=torch.float64), digits["values"]))
+        return digits, {"scale": kind, "limit": limit}
+
+    def size(self):
+        facts = self.facts
+        width, height = plots.heatmap_size(
+            [self.numbers["values"]], facts["queries"], facts["keys"], facts["title"]
+        )
+        return width + 0.8, height
+
+    def draw(self, ax, scales):
+        limit = scales["limit"] / 10**self.digits
+        ax.set_title(self.facts["title"])
+        scale = plots.colour_scale(scales["scale"], limit)
+        mesh = plots.draw_heatmap(
+            ax,
+            self.numbers["values"],
+            self.facts["queries"],
+            self.facts["keys"],
+            scale,
+            mark=self.facts["mark"],
+        )
+        plots.colour_bar(ax.figure, mesh, [ax])
+
+
+class Bars(View):
+    """Labelled horizontal bars, one per entry.
+
+    Args:
+        values: ``(n,)``. Weights between 0 and 1, unless `signed` or `limits` is given.
+        labels: ``n`` labels. Default: counted from 0.
+        title: above the bars.
+        signed: a scale symmetric about 0, from the largest magnitude over all settings.
+        limits: ``(low, high)`` of the scale, for other quantities.
+        mark: index of a bar to set off.
+        digits: decimals shown.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "bars"
+
+    def __init__(
+        self, values, *, labels=None, title="", signed=False, limits=None, mark=None, digits=2
+    ):
+        _flags(signed=signed)
+        if signed or limits is not None:
+            values = _vector("values", values)
+        else:
+            hint = "; for other quantities say signed=True or limits=(low, high)"
+            values = as_weights("values", values, "(n,)", 1, hint)
+        if limits is not None:
+            if signed:
+                raise ValueError("limits must be left out with signed=True, which sets them itself")
+            if not isinstance(limits, (tuple, list)) or len(limits) != 2:
+                raise TypeError(f"limits must be (low, high), got {_validate.describe(limits)}")
+            low, high = (_validate.number(f"limits[{i}]", limit) for i, limit in enumerate(limits))
+            if not low < high:
+                raise ValueError(f"limits must be (low, high) with low < high, got ({low}, {high})")
+            if values.min() < low or values.max() > high:
+                raise ValueError(
+                    f"values must lie within limits ({low}, {high}), "
+                    f"got {values.min():g} to {values.max():g}"
+                )
+            limits = [low, high]
+        self.limits = limits
+        facts = {
+            "labels": as_labels("labels", labels, len(values)),
+            "mark": _index("mark", mark, len(values)),
+            "signed": signed,
+        }
+        super().__init__(digits, {"values": values}, facts | _words(title=title))
+
+    @classmethod
+    def common(cls, views):
+        digits, _ = super().common(views)
+        if any(view.facts["signed"] for view in views):
+            limit = plots.signed_limit(*(view.numbers["values"] for view in views))
+            return digits, {"xlim": [-limit, limit]}
+        spans = [view.limits or [0.0, 1.0] for view in views]
+        return digits, {"xlim": [min(low for low, _ in spans), max(high for _, high in spans)]}
+
+    def size(self):
+        return 4.6, 0.5 + 0.3 * len(self.numbers["values"])
+
+    def draw(self, ax, scales):
+        values = self.numbers["values"].tolist()
+        labels = self.facts["labels"] or [str(i) for i in range(len(values))]
+        (low, high), blue = scales["xlim"], plots.PALETTE["lines"][0]
+        marked = plots.PALETTE["lines"][1]
+        colours = [marked if i == self.facts["mark"] else blue for i in range(len(values))]
+        ax.barh(range(len(values)), values, height=0.7, color=colours)
+        ax.set_yticks(range(len(values)), labels)
+        ax.set(title=self.facts["title"], xlim=(low, high), ylim=(len(values) - 0.5, -0.5))
+        ax.axvline(max(low, min(0, high)), color=GREY, linewidth=0.8)
+        ax.tick_params(axis="y", length=0)
+        for i, value in enumerate(values):
+            shown = text(rounded(self.numbers["values"][i], self.digits), self.digits)
+            left = value < 0
+            ax.annotate(
+                shown,
+                (value, i),
+                (-3 if left else 3, 0),
+                textcoords="offset points",
+                va="center",
+                ha="right" if left else "left",
+                fontsize=8,
+            )
+        ax.margins(x=0.12)
+        room = 0.14 * (high - low)
+        ax.set_xlim(low - room * self.facts["signed"], high + room)
+
+
+class Curve(View):
+    """Curves over a shared x, with data points, a band and a marker.
+
+    Args:
+        x: ``(n,)``.
+        curves: ``(n,)``, or a dict of name -> ``(n,)``.
+        points: ``(x, y)``, two tensors ``(m,)``, drawn as dots.
+        weights: ``(m,)`` between 0 and 1: colour and size of the dots.
+        at: the x of a vertical marker.
+        bands: ``(lower, upper)``, two tensors ``(n,)``, or a dict of curve name -> such a pair.
+        title, xlabel, ylabel: texts.
+        xlog, ylog: logarithmic axes; the numbers on them must be positive.
+        digits: decimals shown, at least: a small range gets as many as a smooth line needs.
+
+    Axis limits are common to all settings.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "curve"
+
+    def __init__(
+        self,
+        x,
+        curves,
+        *,
+        points=None,
+        weights=None,
+        at=None,
+        bands=None,
+        title="",
+        xlabel="",
+        ylabel="",
+        xlog=False,
+        ylog=False,
+        digits=2,
+    ):
+        _flags(xlog=xlog, ylog=ylog)
+        x = _vector("x", x)
+        n = len(x)
+        if not isinstance(curves, dict):
+            curves = {"": curves}
+        if not curves:
+            raise ValueError("curves must hold at least one curve, got an empty dict")
+        names = [str(name) for name in curves]
+        rows = [
+            _vector(f"curves[{name!r}]" if name else "curves", curve, n)
+            for name, curve in curves.items()
+        ]
+        px = py = None
+        if points is not None:
+            if not isinstance(points, (tuple, list)) or len(points) != 2:
+                raise TypeError(
+                    f"points must be two tensors (x, y), got {_validate.describe(points)}"
+                )
+            px = _vector("points[0]", points[0], letter="m")
+            py = _vector("points[1]", points[1], len(px))
+        if weights is not None:
+            if px is None:
+                raise ValueError("weights colour the points: give points too")
+            weights = as_weights("weights", weights, f"({len(px)},)", 1)
+            _vector("weights", weights, len(px))
+        if at is not None:
+            at = torch.tensor(_validate.number("at", at), dtype=torch.float64)
+        for name, tensor in {"x": x, "points[0]": px, "at": at}.items():
+            _positive(name, tensor, xlog, "xlog")
+        for name, tensor in {"curves": torch.stack(rows), "points[1]": py}.items():
+            _positive(name, tensor, ylog, "ylog")
+        numbers = {
+            "x": x,
+            "curves": rows,
+            "px": px,
+            "py": py,
+            "weights": weights,
+            "at": at,
+            "bands": self._bands(bands, names, n),
+        }
+        facts = {"names": names, "xlog": xlog, "ylog": ylog}
+        super().__init__(digits, numbers, facts | _words(title=title, xlabel=xlabel, ylabel=ylabel))
+
+    @staticmethod
+    def _bands(bands, names, n):
+        if bands is None:
+            return None
+        if not isinstance(bands, dict):
+            bands = {names[0]: bands}
+        for name, band in bands.items():
+            _validate.one_of("a band's name", name, names)
+            if not isinstance(band, (tuple, list)) or len(band) != 2:
+                raise TypeError(f"bands must be (lower, upper), got {_validate.describe(band)}")
+        return [
+            [_vector("bands", edge, n) for edge in bands[name]] if name in bands else None
+            for name in names
+        ]
+
+    def _heights(self):
+        bands = [edge for band in self.numbers["bands"] or [] if band for edge in band]
+        return [*self.numbers["curves"], self.numbers["py"], *bands]
+
+    def _places(self):
+        return [self.numbers[name] for name in ("x", "px", "at")]
+
+    @classmethod
+    def common(cls, views):
+        digits, _ = super().common(views)
+        facts = views[0].facts
+        across = [tensor for view in views for tensor in view._places()]
+        along = [tensor for view in views for tensor in view._heights()]
+        x = 0 if _whole(across) else _steps(digits["x"], across, facts["xlog"])
+        y = _steps(digits["curves"], along, facts["ylog"])
+        digits |= {"x": x, "px": x, "at": x, "curves": y, "py": y, "bands": y}
+        return digits, {
+            "xlim": _span(across, 0.02, facts["xlog"]),
+            "ylim": _span(along, 0.06, facts["ylog"]),
+        }
+
+    def draw(self, ax, scales):
+        numbers, facts = self.numbers, self.facts
+        colours = plots.PALETTE["lines"]
+        x = numbers["x"].numpy()
+        if numbers["px"] is not None:
+            _dots(ax, numbers["px"], numbers["py"], numbers["weights"])
+        for i, curve in enumerate(numbers["curves"]):
+            colour = colours[i % len(colours)]
+            band = (numbers["bands"] or {i: None})[i] if numbers["bands"] else None
+            if band:
+                ax.fill_between(x, band[0].numpy(), band[1].numpy(), color=colour, alpha=0.2, lw=0)
+            label = facts["names"][i] or None
+            ax.plot(x, curve.numpy(), color=colour, label=label, ls=("-", "--", "-.", ":")[i % 4])
+        if numbers["at"] is not None:
+            ax.axvline(numbers["at"].item(), color=GREY, linewidth=1, linestyle=":")
+        if any(facts["names"]):
+            _legend(ax, len(facts["names"]))
+        _axes(ax, facts, scales, facts["xlog"], facts["ylog"])
+
+
+class Points(View):
+    """Points in the plane: a map of who is near whom.
+
+    Args:
+        positions: ``(n, 2)``.
+        labels: ``n`` labels, written beside the points.
+        weights: ``(n,)`` between 0 and 1: colour and size of the points.
+        query: ``(2,)``, drawn as a diamond.
+        arrows: ``(n, 2)``, a vector drawn from each point.
+        title, xlabel, ylabel: texts.
+        equal: one unit is equally long on both axes.
+        digits: decimals shown, at least.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "points"
+
+    def __init__(
+        self,
+        positions,
+        *,
+        labels=None,
+        weights=None,
+        query=None,
+        arrows=None,
+        title="",
+        xlabel="",
+        ylabel="",
+        equal=False,
+        digits=2,
+    ):
+        positions = self._pairs("positions", positions)
+        n = len(positions)
+        if weights is not None:
+            weights = as_weights("weights", weights, f"({n},)", 1)
+            _vector("weights", weights, n)
+        if arrows is not None:
+            arrows = self._pairs("arrows", arrows, n).T.contiguous()
+        if query is not None:
+            query = _vector("query", query, 2)
+        numbers = {
+            "x": positions[:, 0].contiguous(),
+            "y": positions[:, 1].contiguous(),
+            "weights": weights,
+            "query": query,
+            "arrows": arrows,
+        }
+        facts = {"labels": as_labels("labels", labels, n)} | _flags(equal=equal)
+        super().__init__(digits, numbers, facts | _words(title=title, xlabel=xlabel, ylabel=ylabel))
+
+    @staticmethod
+    def _pairs(name, value, n=None):
+        pairs = as_finite(name, value, "(n, 2)" if n is None else f"({n}, 2)", 2)
+        if pairs.shape[1] != 2 or (n is not None and len(pairs) != n):
+            raise ValueError(
+                f"{name} must have shape ({'n' if n is None else n}, 2), got {tuple(pairs.shape)}"
+            )
+        return pairs
+
+    def _along(self, axis: int):
+        start, numbers = self.numbers["xy"[axis]], self.numbers
+        tips = None if numbers["arrows"] is None else start + numbers["arrows"][axis]
+        query = None if numbers["query"] is None else numbers["query"][axis]
+        return [start, tips, query]
+
+    @classmethod
+    def common(cls, views):
+        digits, _ = super().common(views)
+        x = [tensor for view in views for tensor in view._along(0)]
+        y = [tensor for view in views for tensor in view._along(1)]
+        shared = 0 if _whole(x + y) else max(_steps(views[0].digits, x), _steps(views[0].digits, y))
+        digits |= dict.fromkeys(("x", "y", "query", "arrows"), shared)
+        return digits, {"xlim": _span(x, 0.12), "ylim": _span(y, 0.12)}
+
+    def size(self):
+        return 4.6, 3.6
+
+    def draw(self, ax, scales):
+        numbers, facts = self.numbers, self.facts
+        _dots(ax, numbers["x"], numbers["y"], numbers["weights"], size=40)
+        if numbers["arrows"] is not None:
+            dx, dy = numbers["arrows"].numpy()
+            ax.quiver(
+                numbers["x"].numpy(),
+                numbers["y"].numpy(),
+                dx,
+                dy,
+                angles="xy",
+                scale_units="xy",
+                scale=1,
+                width=0.006,
+                color=plots.PALETTE["lines"][0],
+            )
+        if numbers["query"] is not None:
+            ax.scatter(
+                *numbers["query"].tolist(),
+                marker="D",
+                s=60,
+                color=plots.PALETTE["lines"][1],
+                zorder=4,
+            )
+        if facts["equal"]:
+            ax.set_aspect("equal", adjustable="box")
+        _axes(ax, facts, scales)
+        middle = sum(scales["xlim"]) / 2
+        for i, label in enumerate(facts["labels"] or []):
+            x, y = numbers["x"][i].item(), numbers["y"][i].item()
+            left = x > middle  # towards the middle, so that no label leaves the picture
+            ax.annotate(
+                label,
+                (x, y),
+                (-6 if left else 6, 4),
+                textcoords="offset points",
+                ha="right" if left else "left",
+                fontsize=8,
+            )
+
+
+class Lines(View):
+    """Two columns of tokens, queries and keys, joined by lines whose thickness is the weight.
+
+    Args:
+        weights: ``(q, k)`` between 0 and 1.
+        queries, keys: ``q`` and ``k`` labels.
+        title: above the lines.
+        row: show the lines of this query only.
+        digits: decimals shown.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "lines"
+
+    def __init__(self, weights, *, queries, keys, title="", row=None, digits=2):
+        weights = as_weights("weights", weights, "(q, k)", 2)
+        rows, columns = weights.shape
+        facts = {
+            "queries": as_labels("queries", queries, rows),
+            "keys": as_labels("keys", keys, columns),
+            "row": _index("row", row, rows),
+        }
+        super().__init__(digits, {"weights": weights}, facts | _words(title=title))
+
+    @classmethod
+    def common(cls, views):
+        digits, _ = super().common(views)
+        keys = max(view.numbers["weights"].shape[1] for view in views)
+        return digits, {"scale": plots.scale_kind(keys, signed=False)}
+
+    def size(self):
+        return 3.6, 0.6 + 0.24 * max(self.numbers["weights"].shape)
+
+    def draw(self, ax, scales):
+        weights = self.numbers["weights"]
+        rows, columns = weights.shape
+        colours, norm = plots.colour_scale(scales["scale"])
+        for (i, j), weight in np.ndenumerate(weights.numpy()):
+            if self.facts["row"] in (None, i) and weight > 0:
+                strength = float(norm(min(weight, 1)))
+                colour = plots.PALETTE["lines"][0]
+                ax.plot([0, 1], [i, j], color=colour, alpha=strength, lw=0.5 + 4 * strength)
+        names = self.facts["queries"] or [str(i) for i in range(rows)]
+        others = self.facts["keys"] or [str(i) for i in range(columns)]
+        for i, label in enumerate(names):
+            bold = "bold" if i == self.facts["row"] else "normal"
+            ax.text(-0.03, i, label, ha="right", va="center", fontweight=bold)
+        for j, label in enumerate(others):
+            ax.text(1.03, j, label, ha="left", va="center")
+        side = 0.2 + 0.05 * max(len(label) for label in [*names, *others])
+        ax.set(xlim=(-side, 1 + side), ylim=(max(rows, columns) - 0.5, -0.5))
+        ax.set_title(self.facts["title"])
+        ax.axis("off")
+
+
+class Readout(View):
+    """One labelled number, or a word.
+
+    Args:
+        label: what it is.
+        value: a number, shown with `digits` decimals; an integer or a string is shown as it is.
+        unit: after the value.
+        digits: decimals shown.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "readout"
+
+    def __init__(self, label, value, *, unit="", digits=2):
+        if value is None:
+            raise TypeError("value must be a number or a string, got None")
+        number, word = _number_or_text("value", value)
+        super().__init__(digits, {"value": number}, {"text": word} | _words(label=label, unit=unit))
+
+    def size(self):
+        return 4.6, 0.4
+
+    def draw(self, ax, scales):
+        number = self.numbers["value"]
+        value = (
+            self.facts["text"]
+            if number is None
+            else text(rounded(number, self.digits), self.digits)
+        )
+        ax.axis("off")
+        line = f"{self.facts['label']}: {value} {self.facts['unit']}".strip()
+        ax.text(0, 0.5, line, va="center", fontsize=12, transform=ax.transAxes)
+
+
+class Arithmetic(View):
+    """A computation, step by step, in numbers.
+
+    Args:
+        steps: list of ``(label, expression, value)``: two strings, and a number, a string or None.
+        title: above the steps.
+        digits: decimals shown.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "arithmetic"
+
+    def __init__(self, steps, *, title="", digits=3):
+        if not isinstance(steps, (list, tuple)) or not steps:
+            raise TypeError(
+                "steps must be a list of (label, expression, value), "
+                f"got {_validate.describe(steps) if steps else 'none'}"
+            )
+        labels, expressions, values, texts = [], [], [], []
+        for i, step in enumerate(steps):
+            if not isinstance(step, (list, tuple)) or len(step) != 3:
+                raise TypeError(f"steps[{i}] must be (label, expression, value), got {step!r}")
+            label, expression, value = step
+            names = {f"steps[{i}][0]": label, f"steps[{i}][1]": expression}
+            _words(**names)
+            number, word = _number_or_text(f"steps[{i}][2]", value)
+            labels.append(label)
+            expressions.append(expression)
+            values.append(number)
+            texts.append(word)
+        facts = {"labels": labels, "expressions": expressions, "texts": texts}
+        super().__init__(digits, {"values": values}, facts | _words(title=title))
+
+    def size(self):
+        return 6.4, 0.35 + 0.28 * len(self.facts["labels"])
+
+    def draw(self, ax, scales):
+        facts = self.facts
+        ax.axis("off")
+        ax.set_title(facts["title"], loc="left")
+        rows = len(facts["labels"])
+        for i in range(rows):
+            number = self.numbers["values"][i]
+            value = (
+                facts["texts"][i]
+                if number is None
+                else text(rounded(number, self.digits), self.digits)
+            )
+            height = 1 - (i + 0.5) / rows
+            ax.text(0, height, facts["labels"][i], va="center", transform=ax.transAxes)
+            ax.text(0.3, height, facts["expressions"][i], va="center", transform=ax.transAxes)
+            ax.text(1, height, value or "", va="center", ha="right", transform=ax.transAxes)
+
+
+class Histogram(View):
+    """How samples are spread, for a static `picture` only (an explorer shows a `Curve` instead).
+
+    Args:
+        samples: dict of name -> ``(n,)``.
+        bins: number of bins, over the range of all samples.
+        title, xlabel: texts.
+        density: areas of 1, so that samples of different sizes compare; otherwise counts.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
+    """
+
+    kind = "histogram"
+
+    def __init__(self, samples, *, bins=40, title="", xlabel="", density=True):
+        if not isinstance(samples, dict) or not samples:
+            raise TypeError(
+                f"samples must be a dict of name -> (n,), got {_validate.describe(samples)}"
+            )
+        self.bins = _validate.integer("bins", bins)
+        numbers = {str(name): _vector(f"samples[{name!r}]", v) for name, v in samples.items()}
+        facts = _words(title=title, xlabel=xlabel) | _flags(density=density)
+        super().__init__(2, numbers, facts)
+
+    def draw(self, ax, scales):
+        entries = torch.cat(list(self.numbers.values()))
+        edges = np.linspace(entries.min().item(), entries.max().item(), self.bins + 1)
+        for i, (name, sample) in enumerate(self.numbers.items()):
+            colour = plots.PALETTE["lines"][i % len(plots.PALETTE["lines"])]
+            heights, _ = np.histogram(sample.numpy(), edges, density=self.facts["density"])
+            ax.stairs(heights, edges, color=colour, label=name, linewidth=1.4)
+            ax.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
+        ylabel = "density" if self.facts["density"] else "count"
+        ax.set(title=self.facts["title"], xlabel=self.facts["xlabel"], ylabel=ylabel)
+        _legend(ax, len(self.numbers))
+
+
+# --- drawing that several views share -------------------------------------------------------------------------
+
+
+def _dots(ax, x, y, weights, size: float = 16) -> None:
+    if weights is None:
+        ax.scatter(x.numpy(), y.numpy(), s=size, color=GREY, alpha=0.8, linewidths=0, zorder=2)
+        return
+    colours, norm = plots.colour_scale(plots.scale_kind(len(weights), signed=False))
+    shades = norm(weights.clamp(0, 1).numpy())
+    ax.scatter(
+        x.numpy(),
+        y.numpy(),
+        s=size * (0.7 + 3 * np.asarray(shades)),
+        c=colours(shades),
+        edgecolors=GREY,
+        linewidths=0.7,
+        zorder=3,
+    )
+
+
+def _legend(ax, count: int) -> None:
+    """Below the picture, where it covers nothing."""
+    ax.legend(
+        loc="upper center",
+        bbox_to_anchor=(0.5, -0.2 if ax.get_xlabel() else -0.12),
+        ncols=min(count, 3),
+        frameon=False,
+        fontsize=8,
+    )
+
+
+def _axes(ax, facts, scales, xlog=False, ylog=False) -> None:
+    ax.set(title=facts["title"], xlabel=facts["xlabel"], ylabel=facts["ylabel"])
+    if xlog:
+        ax.set_xscale("log")
+    if ylog:
+        ax.set_yscale("log")
+    ax.set(xlim=scales["xlim"], ylim=scales["ylim"])
+
+
+# --- static pictures ------------------------------------------------------------------------------------------
+
+
+def figure_of(views, scales, columns=None, width=None):
+    """A figure of the views and its axes; `scales` as `View.common` gives them, one per view."""
+    sizes = [view.size() for view in views]
+    small = [view.kind in ("readout", "arithmetic") for view in views]
+    if columns is None:
+        widest = max(
+            (size[0] for size, text in zip(sizes, small, strict=True) if not text), default=9
+        )
+        columns = max(1, int(9.6 / widest))
+    rows = _rows(small, columns)
+    across = width or min(9.6, max(sum(sizes[i][0] for i in row) for row in rows))
+    heights = [max(sizes[i][1] for i in row) for row in rows]
+    if width is not None:
+        heights = [
+            h * min(1.0, width / sum(sizes[i][0] for i in row))
+            for h, row in zip(heights, rows, strict=True)
+        ]
+    figure = plots.new_figure(across, sum(heights))
+    axes = [None] * len(views)
+    bands = figure.subfigures(len(rows), 1, height_ratios=heights, squeeze=False).flatten()
+    for band, row in zip(bands, rows, strict=True):
+        ratios = [sizes[i][0] for i in row]
+        cells = band.subplots(1, len(row), width_ratios=ratios, squeeze=False).flatten()
+        for i, ax in zip(row, cells, strict=True):
+            axes[i] = ax
+    for view, scale, ax in zip(views, scales, axes, strict=True):
+        view.draw(ax, scale)
+    return figure, axes
+
+
+def _rows(small: list[bool], columns: int) -> list[list[int]]:
+    """Which views stand side by side: texts have a row of their own."""
+    rows: list[list[int]] = []
+    for i, alone in enumerate(small):
+        last = rows[-1] if rows else []
+        if alone or not last or small[last[-1]] or len(last) >= columns:
+            rows.append([i])
+        else:
+            last.append(i)
+    return rows
+
+
+def picture(*views, columns: int | None = None, width: float | None = None):
+    """Show views as one static picture, drawn by matplotlib.
+
+    Args:
+        views: one or more views.
+        columns: how many stand side by side. Default: as many as fit.
+        width: of the picture, in inches.
+
+    Returns:
+        The axes of a single view, else the list of axes, in the order of the views.
+
+    Raises:
+        TypeError, ValueError: the argument, what was expected and what came.
+    """
+    if not views:
+        raise ValueError("views must be at least one view, got none")
+    for view in views:
+        if not isinstance(view, View):
+            raise TypeError(
+                f"views must be views such as Heatmap or Curve, got {_validate.describe(view)}"
+            )
+    if columns is not None:
+        columns = _validate.integer("columns", columns)
+    if width is not None:
+        width = _validate.number("width", width, positive=True)
+    with matplotlib.rc_context(plots.STYLE):
+        scales = [type(view).common([view])[1] for view in views]
+        figure, axes = figure_of(views, scales, columns, width)
+        plots.show(figure)
+    return plots.quiet(axes[0]) if len(axes) == 1 else plots.Panels(axes)
