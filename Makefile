@@ -2,7 +2,9 @@
 # (python -m tools serve).
 PYTHON ?= python3
 
-.PHONY: serve book test test-slow lint clean setup
-serve book test test-slow lint clean setup:
+COMMANDS = serve book test test-slow fuzz lint clean setup
+
+.PHONY: $(COMMANDS)
+$(COMMANDS):
 	@command -v $(PYTHON) >/dev/null || { echo "No $(PYTHON) found: install Python 3.11 or newer from https://www.python.org/downloads/"; exit 1; }
 	@$(PYTHON) -m tools $@

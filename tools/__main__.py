@@ -22,6 +22,7 @@ COMMANDS = {
     "serve": serve.main,
     "test": test.main,
     "test-slow": test.slow,
+    "fuzz": test.fuzz,
     "lint": lint.main,
     "clean": setup.clean,
 }

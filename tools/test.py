@@ -1,27 +1,48 @@
 """Run the tests: the helpers, then the book as built, its pages and its explorers."""
 
+import os
+import random
 import shutil
+import time
 from xml.etree import ElementTree
 
 from tools import browser, setup
 
 REPORTS = setup.ROOT / "_build" / "tests"
+PYTEST = (setup.PYTHON, "-m", "pytest", "-q")
 SHAPES = "--jaxtyping-packages=attn_helpers,beartype.beartype"
 
 
 def main():
     """All tests but the slow ones."""
-    failed = everything("not slow", ["tests/unit"], ["tests/book", "tests/browser"])
+    os.environ.setdefault("FUZZ_EXAMPLES", "100")  # one short round; make fuzz goes on for minutes
+    failed = everything("not slow", ["tests/unit", "tests/fuzz"])
     setup.say("The slow tests (real JupyterLab, fresh environments) run by: make test-slow")
     return total(failed)
 
 
 def slow():
     """The tests marked slow."""
-    return total(everything("slow", ["tests/unit"], ["tests/book", "tests/browser"]))
+    return total(everything("slow", ["tests/unit"]))
 
 
-def everything(marked, of_helpers, of_site):
+def fuzz():
+    """Rounds of random input, each with a new seed, until FUZZ_MINUTES are over or one fails."""
+    setup.prepare(tests=True)
+    minutes = float(os.environ.get("FUZZ_MINUTES", "10"))
+    end = time.monotonic() + 60 * minutes
+    rounds = 0
+    while time.monotonic() < end:
+        seed = random.randrange(2**32)
+        setup.say(f"Round {rounds + 1}, seed {seed}")
+        if setup.run(*PYTEST, "tests/fuzz", f"--hypothesis-seed={seed}", "-p", "no:cacheprovider"):
+            return 1
+        rounds += 1
+    setup.say(f"No finding in {rounds} rounds and {minutes:g} minutes.")
+    return 0
+
+
+def everything(marked, of_helpers):
     """Run in three groups, all of them even if one fails; return whether one did."""
     setup.prepare(tests=True)
     browser.find_or_install()
@@ -32,13 +53,13 @@ def everything(marked, of_helpers, of_site):
     if setup.build_book():
         setup.say("The book does not build: its pages were not tested.")
         return True
-    return failed | pytest("site", marked, *of_site)
+    return failed | pytest("site", marked, "tests/book", "tests/browser")
 
 
 def pytest(name, marked, *arguments):
     setup.say(f"\nTests of the {name}")
     code = setup.run(
-        *(setup.PYTHON, "-m", "pytest", "-q", "-m", marked, *arguments),
+        *(*PYTEST, "-m", marked, *arguments),
         *("-n", "auto", "--maxprocesses", "4", "--dist", "loadfile"),
         f"--junitxml={REPORTS / name}.xml",
     )

@@ -46,7 +46,9 @@ def label_is_file_name(page, book):
 
 
 def front_matter(page, book):
-    """Jupytext's block and a kernel: without them the cells are not executed."""
+    """With cells, jupytext's block and a kernel: without them the cells are not executed."""
+    if not page.cells:
+        return
     form = page.front.get("jupytext", {}).get("text_representation", {})
     kernel = page.front.get("kernelspec", {}).get("name")
     if {key: form.get(key) for key in JUPYTEXT} != JUPYTEXT or kernel != "python3":
@@ -239,10 +241,9 @@ OF_PAGES = [
     public_names,
     equation_references,
     no_outputs,
-    no_typed_measurements,
     plain_words,
 ]
-OF_CHAPTERS = [template, short_code, questions, exercises]
+OF_CHAPTERS = [template, short_code, questions, exercises, no_typed_measurements]
 
 
 # The built pages
