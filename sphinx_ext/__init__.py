@@ -1,0 +1,9 @@
+"""What this book adds to Sphinx. Each module says why it exists; `setup` connects them."""
+
+from sphinx_ext import execution, formulas
+
+
+def setup(app):
+    for part in (execution, formulas):
+        part.setup(app)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
