@@ -10,6 +10,7 @@ from attn_helpers.attention import (
     length_mask,
     masked_softmax,
 )
+from attn_helpers.checks.lookup import check_are_weights, check_hard_weights, check_soft_lookup
 from attn_helpers.checks.operators import check_crew_weights, check_prediction, check_standardise
 from attn_helpers.checks.positions import (
     check_add_positions,
@@ -28,6 +29,7 @@ from attn_helpers.encoder import EncoderBlock
 from attn_helpers.explorer import explore
 from attn_helpers.heads import MultiHeadAttention, SelfAttention
 from attn_helpers.kernels import KERNELS, NadarayaWatson, nadaraya_watson
+from attn_helpers.measure import best_time, measured, multiply_adds, parameter_count
 from attn_helpers.plots import plot_heatmap, plot_heatmaps
 from attn_helpers.positions import SinusoidalEncoding, rotary, sinusoidal_encoding
 from attn_helpers.trained import load_trained_encoder
