@@ -1,0 +1,177 @@
+"""Checks for chapter 2: lookups as weighted sums."""
+
+import torch
+
+from attn_helpers import _validate as validate
+from attn_helpers.checks._report import call, compare, passed, slip
+
+
+def check_soft_lookup(answer) -> None:
+    """Check ``answer(queries, keys, values, sigma)``: the outputs of a soft lookup, one row per query.
+
+    Z = A V with A = softmax over the keys of −‖qᵢ − kⱼ‖²/2σ². Chapter 2, exercise 1.
+    """
+    # As many queries as keys, and values as wide as keys: a swapped axis runs, and is told by its result.
+    generator = torch.Generator().manual_seed(2)
+    square = [torch.randn(5, 3, generator=generator) for _ in range(3)]
+    _compare_soft_lookup(answer, *square, sigma=1.5)
+    uneven = [torch.randn(shape, generator=generator) for shape in ((3, 2), (7, 2), (7, 5))]
+    _compare_soft_lookup(answer, *uneven, sigma=1.5)
+    passed("every query mixes the values with weights of its own that sum to 1")
+
+
+def _compare_soft_lookup(answer, queries, keys, values, sigma):
+    differences = queries[:, None] - keys
+    squared = differences.square().sum(-1)
+    scores = -squared / (2 * sigma**2)
+    weights = torch.softmax(scores, dim=-1)
+    over_queries = torch.softmax(scores, dim=0)
+    slips = {
+        "an extra 1/n: the weights sum to 1 already, nothing is left to average": (
+            weights @ values / len(keys),
+            weights @ values / len(queries),
+        ),
+        "normalised over the queries instead of the keys: the weights of each query must sum to 1, "
+        "so the softmax runs over the last axis": over_queries @ values,
+        "the similarities are not divided by their sum: the weights of a query must sum to 1": (
+            scores.exp() @ values
+        ),
+        "the bandwidth is not squared: divide by 2σ², not by 2σ": (
+            torch.softmax(-squared / (2 * sigma), dim=-1) @ values
+        ),
+        "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1) @ values,
+        "the distance is not squared": (
+            torch.softmax(-squared.sqrt() / (2 * sigma**2), dim=-1) @ values
+        ),
+        "the differences are summed before they are squared: opposite signs cancel": (
+            torch.softmax(-differences.sum(-1).square() / (2 * sigma**2), dim=-1) @ values
+        ),
+        "the squared differences are averaged over the axis of the numbers: add them up": (
+            torch.softmax(scores / keys.shape[-1], dim=-1) @ values
+        ),
+        "the sign of the score is turned: the farthest key gets the largest weight": (
+            torch.softmax(-scores, dim=-1) @ values
+        ),
+        "this is a hard lookup: every value counts, the nearer ones more": values[
+            scores.argmax(-1)
+        ],
+        "the keys are mixed, not the values": weights @ keys,
+        "these are the weights: multiply them with the values": weights,
+    }
+    if len(queries) == len(keys):
+        slips["the weights are transposed: rows are queries, columns are keys"] = (
+            weights.T @ values,
+            over_queries.T @ values,
+        )
+    compare(
+        call(answer, queries.clone(), keys.clone(), values.clone(), sigma),
+        weights @ values,
+        slips=slips,
+        what="the output",
+    )
+
+
+def check_hard_weights(answer) -> None:
+    """Check ``answer(scores)``: one-hot weights, 1 on the best key of every query.
+
+    Any dtype of the weights is right, also bool. Chapter 2, exercise 2.
+    """
+    generator = torch.Generator().manual_seed(2)
+    for shape in ((5, 5), (3, 7)):
+        scores = torch.randn(shape, generator=generator)
+        hard = torch.zeros(shape).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
+        over_queries = torch.zeros(shape).scatter(0, scores.argmax(0, keepdim=True), 1.0)
+        compare(
+            call(answer, scores.clone()),
+            hard,
+            slips={
+                "the arg max runs over the queries: every query, a row, must choose its best key": (
+                    over_queries
+                ),
+                "one best cell of the whole matrix: every query must choose its own best key": (
+                    (scores == scores.max()).float()
+                ),
+                "these are the positions of the best keys: turn each into a row of 0s and a single 1": (
+                    scores.argmax(-1)
+                ),
+                "these are the best scores: the weights are 1 and 0": (
+                    scores.amax(-1),
+                    scores * hard,
+                ),
+                "this is a soft lookup: all weight belongs to the best key": (
+                    torch.softmax(scores, dim=-1)
+                ),
+                "the worst key gets the weight: the best one has the largest score": (
+                    torch.zeros(shape).scatter(-1, scores.argmin(-1, keepdim=True), 1.0)
+                ),
+                "the weights are transposed: rows are queries, columns are keys": (
+                    hard.T,
+                    over_queries.T,
+                ),
+            },
+            what="the matrix of weights",
+        )
+    passed("every query puts all its weight on its best key")
+
+
+def check_are_weights(answer) -> None:
+    """Check ``answer(matrix)``: whether a matrix, queries × keys, can hold attention weights.
+
+    The weights are at least 0 and every row sums to 1, within rounding, or is all 0. Chapter 2, exercise 3.
+    """
+    generator = torch.Generator().manual_seed(2)
+    soft = torch.softmax(torch.randn(7, 50, generator=generator), dim=-1)
+    half = torch.tensor([[0.5, 0.5, 0.0]])
+    cases = [
+        (half, True, "a row of 0.5, 0.5 and 0 was refused, and it is a row of weights"),
+        (torch.eye(5), True, "the identity matrix was refused: every query may look at one key"),
+        (
+            torch.tensor([[0.1, 0.9], [1.0, 0.0], [0.3, 0.7]]),
+            True,
+            "the columns were summed: each row, a query, must sum to 1, and the columns need not",
+        ),
+        (
+            torch.tensor([[1.0, 0.8], [0.1, 0.1]]),
+            False,
+            "a matrix whose rows sum to 1.8 and 0.2 was accepted: each row by itself must sum to 1",
+        ),
+        (
+            torch.tensor([[0.5, 0.9], [0.5, 0.1]]),
+            False,
+            "a matrix whose columns sum to 1, but not its rows, was accepted: rows are queries",
+        ),
+        (
+            torch.tensor([[2.0, -1.0], [0.5, 0.5]]),
+            False,
+            "a negative entry was accepted: weights are at least 0",
+        ),
+        (
+            torch.tensor([[0.2, 0.2], [0.5, 0.5]]),
+            False,
+            "a row that sums to 0.4 was accepted: every row must sum to 1, not only some",
+        ),
+        (
+            torch.tensor([[0.5, 0.5], [0.0, 0.0]]),
+            True,
+            "a row of zeros was refused: a query that may look at nothing has it",
+        ),
+        (
+            torch.tensor([[1.0, -1.0], [0.5, 0.5]]),
+            False,
+            "a row that sums to 0 without being all 0 was accepted",
+        ),
+        (soft, True, "the sums were compared exactly: allow for rounding, with torch.isclose"),
+        (soft * 1.05, False, "rows that sum to 1.05 were accepted: that is more than rounding"),
+    ]
+    for matrix, expected, sentence in cases:
+        result = call(answer, matrix.clone())
+        if getattr(result, "ndim", 0):  # a tensor or an array with one answer per row or cell
+            slip(
+                "one answer is needed for the whole matrix, True or False, "
+                f"got {validate.describe(result)}; all() joins many answers"
+            )
+        if result is None or isinstance(result, (str, float, list)):
+            slip(f"the answer must be True or False, got {validate.describe(result)}")
+        if bool(result) != expected:
+            slip(sentence)
+    passed("at least 0, and each row sums to 1 or is all 0")
