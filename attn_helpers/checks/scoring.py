@@ -112,7 +112,8 @@ def check_masked_weights(answer) -> None:
 def check_additive_scores(answer) -> None:
     """Check ``answer(queries, keys, W_q, W_k, w_v)``: the scores sᵢⱼ = tanh(qᵢ W_q + kⱼ W_k) w_v.
 
-    queries (..., q, a), keys (..., k, b), W_q (a, h), W_k (b, h), w_v (h,) -> (..., q, k).
+    queries (..., q, d_q), keys (..., k, d_k), W_q (d_q, d_h), W_k (d_k, d_h), w_v (d_h,)
+    -> (..., q, k).
     Chapter 4, exercise 3.
     """
     for lead in [(), (2,)]:
@@ -138,7 +139,7 @@ def check_additive_scores(answer) -> None:
                 "an axis of size 1 is left over: squeeze it": expected.unsqueeze(-1),
                 "the scores are keys × queries: rows are queries in this book": expected.mT,
                 "these are weights already: leave the softmax out": expected.softmax(-1),
-                "the scores are divided by √h: only a dot product needs a scale": expected
+                "the scores are divided by √d_h: only a dot product needs a scale": expected
                 / 13**0.5,
             },
             what="the scores",

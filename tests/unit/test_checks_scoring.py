@@ -168,7 +168,7 @@ ADDITIVE_WRONG = [
     (lambda q, k, a, b, w: hidden(q, k, a, b).tanh() @ w[:, None], "size 1"),
     (lambda q, k, a, b, w: (hidden(q, k, a, b).tanh() @ w).mT, "keys × queries"),
     (lambda q, k, a, b, w: (hidden(q, k, a, b).tanh() @ w).softmax(-1), "softmax"),
-    (lambda q, k, a, b, w: hidden(q, k, a, b).tanh() @ w / 13**0.5, "√h"),
+    (lambda q, k, a, b, w: hidden(q, k, a, b).tanh() @ w / 13**0.5, "√d_h"),
     (lambda q, k, a, b, w: (q @ a + k @ b).tanh() @ w, "raised RuntimeError"),
 ]
 
