@@ -177,8 +177,8 @@ function ticks(low, high, count, log) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
   const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const first = Math.ceil(low / step - 1e-9);
-  const last = Math.floor(high / step + 1e-9);
+  const first = Math.ceil(low / step - 0.01);
+  const last = Math.floor(high / step + 0.01);
   return range(last - first + 1).map((i) => {
     const at = (first + i) * step;
     return [at, (Math.abs(at) < step / 2 ? 0 : at).toFixed(decimals)];
@@ -273,13 +273,13 @@ const heatmap = {
 
     // Labels stand on the middle of their cells, all of them or, where they cannot fit, none; the author's
     // own are never thinned out, plain numbers are.
-    const place_of = (i, size, from) => from + (i + 0.5) * size;
-    const counted = (count, size) => range(count).filter((i) => i % Math.ceil(18 / size) === 0);
+    const middleOf = (i, size, from) => from + (i + 0.5) * size;
+    const counted = (count, size) => range(count).filter((i) => i % Math.ceil(22 / size) === 0);
     const rowFont = Math.min(FONT, down * 0.92);
     if (!v.queries || rowFont >= 8) {
       for (const i of v.queries ? range(rows) : counted(rows, down)) {
         put("text", {
-          class: "attn-label", x: left - 6, y: place_of(i, down, top) + rowFont * 0.35,
+          class: "attn-label", x: left - 6, y: middleOf(i, down, top) + rowFont * 0.35,
           "text-anchor": "end", "font-size": v.queries ? rowFont : 11,
         }, shorten(labelOf(v.queries, i), box.rowWidth * (FONT / rowFont)));
       }
@@ -288,7 +288,7 @@ const heatmap = {
     const upright = v.keys && widest(v.keys) + 6 > across;
     if (!v.keys || !upright || columnFont >= 8) {
       for (const j of v.keys ? range(columns) : counted(columns, across)) {
-        const x = place_of(j, across, left);
+        const x = middleOf(j, across, left);
         const text = shorten(labelOf(v.keys, j), upright ? box.under - 10 : Infinity);
         if (upright) {
           put("text", {
@@ -304,19 +304,20 @@ const heatmap = {
     }
     if (!box.signed) {
       const middle = top + (rows * down) / 2;
-      put("text", { class: "attn-axis", "text-anchor": "middle", transform: `translate(11 ${middle}) rotate(-90)` }, WORDS.queries);
+      if (rows * down > 50) {
+        put("text", { class: "attn-axis", "text-anchor": "middle", transform: `translate(11 ${middle}) rotate(-90)` }, WORDS.queries);
+      }
       put("text", { class: "attn-axis", "text-anchor": "middle", x: (left + right) / 2, y: bottom + box.under + 10 }, WORDS.keys);
     }
 
     // The numbers themselves, where every one fits its cell.
     const texts = rows * columns <= 150 && down >= 17 ? flat.map((n) => v.shown("values", n)) : [];
-    if (texts.length && widest(texts) + 6 <= across) {
-      texts.forEach((text, i) => {
-        put("text", {
-          class: isDark(colour(flat[i])) ? "attn-on-dark" : "attn-on-light", "text-anchor": "middle",
-          x: place_of(i % columns, across, left), y: place_of(Math.floor(i / columns), down, top) + 4,
-        }, text);
-      });
+    const font = Math.min(FONT, (FONT * (across - 4)) / widest(texts));
+    if (font >= 9) {
+      texts.forEach((text, i) => put("text", {
+        class: isDark(colour(flat[i])) ? "attn-on-dark" : "attn-on-light", "text-anchor": "middle", "font-size": font,
+        x: middleOf(i % columns, across, left), y: middleOf(Math.floor(i / columns), down, top) + 4,
+      }, text));
     }
     if (v.mark) {
       const [i, j] = v.mark;
@@ -716,10 +717,14 @@ function percent(style, whole, values) {
   for (const name in values) style[name] = `${(100 * values[name]) / whole[name]}%`;
 }
 
+function captionOf(view, figure) {
+  const titles = everyItem(view, "title").filter(Boolean);
+  return titles.length ? steady(element("figcaption", "attn-title", figure), titles) : () => {};
+}
+
 function plotView(view, figure, choose) {
   const kind = VIEWS[view.kind];
-  const titles = everyItem(view, "title").filter(Boolean);
-  const caption = titles.length ? steady(element("figcaption", "attn-title", figure), titles) : () => {};
+  const caption = captionOf(view, figure);
   const legend = element("div", "attn-legend", kind.legend ? figure : null);
   const plot = element("div", "attn-plot", figure);
   const canvases = view.kind === "heatmap" ? [element("canvas", "", plot), element("canvas", "", plot)] : [];
@@ -831,7 +836,14 @@ function plotView(view, figure, choose) {
 
 // Texts and tables need no plot: their `build` returns the function that draws them.
 function textView(view, figure) {
-  return { draw: VIEWS[view.kind].build(figure, view), resize() {} };
+  const caption = captionOf(view, figure);
+  const draw = VIEWS[view.kind].build(figure, view);
+  return {
+    draw(found) {
+      caption(found.title || "");
+      draw(found);
+    },
+  };
 }
 
 // All views of an explorer in one parent; used for the picture and once more for a pinned one.
@@ -1016,7 +1028,7 @@ function drawTables(parent, explorer) {
     const body = element("tbody", "", made);
     for (const row of table.rows) {
       const line = element("tr", "", body);
-      row.forEach((text, i) => element(i ? "td" : "th", "", line, text));
+      row.forEach((text, i) => element(i ? "td" : "th", Number.isNaN(Number(text)) ? "attn-words" : "", line, text));
     }
     button(parent, WORDS.csv, () => {
       const name = `${explorer.payload.name} ${table.title}`.replace(/[^\p{L}\p{N}]+/gu, "-").toLowerCase();
@@ -1029,9 +1041,10 @@ function drawTables(parent, explorer) {
 function pinning(explorer, view, actions) {
   const stage = element("div", "attn-stage");
   view.before(stage);
-  const now = element("p", "attn-stage-title", stage);
-  stage.append(view);
-  const held = element("section", "attn-pinned");
+  const side = element("div", "attn-side", stage);
+  const now = element("p", "attn-stage-title", side);
+  side.append(view);
+  const held = element("section", "attn-side attn-pinned");
   let drawing = null;
   const caption = () => {
     if (drawing) now.textContent = fill(WORDS.now, { settings: explorer.texts() });
@@ -1069,14 +1082,15 @@ function addExtras(explorer, { root, view }, { link, binder }) {
 
   const more = element("details", "attn-explorer-more", tools);
   element("summary", "", more, WORDS.more);
-  const actions = element("div", "attn-actions", more);
+  const body = element("div", "attn-more-body", more);
+  const actions = element("div", "attn-actions", body);
   const unpin = pinning(explorer, view, actions);
   const binderLink = binder ? element("a", "attn-binder", actions, WORDS.binder) : null;
-  const call = element("div", "attn-call", more);
+  const call = element("div", "attn-call", body);
   element("span", "", call, WORDS.call);
   const code = element("code", "", call);
   button(call, WORDS.copy, () => copy(code.textContent, status)).setAttribute("aria-label", WORDS.copy_call);
-  const numbers = element("details", "attn-numbers", more);
+  const numbers = element("details", "attn-numbers", body);
   element("summary", "", numbers, WORDS.numbers);
   const tables = element("div", "attn-tables", numbers);
 
