@@ -1,5 +1,6 @@
 """Every page keeps every rule, and every rule has a page that breaks it."""
 
+import re
 import subprocess
 
 import pages
@@ -248,6 +249,15 @@ BROKEN = [
 def test_the_good_page_keeps(rule):
     page = pages.parse(GOOD, pages.Path("07-good.md"))
     assert list(rule(page, [page])) == []
+
+
+@pytest.mark.parametrize("rule", rules.OF_PAGES + rules.OF_CHAPTERS, ids=name)
+def test_the_template_for_authors_keeps(rule):
+    text = (pages.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    template = re.search(r"`````markdown\n(.*?)`````", text, re.S)[1]
+    template = template.replace("check_f", "check_prediction")
+    page = pages.parse(template, pages.Path("11-topic.md"))
+    assert [fault for fault in rule(page, [page]) if "3 or more" not in fault] == []
 
 
 @pytest.mark.parametrize(("rule", "old", "new"), BROKEN)
