@@ -15,16 +15,16 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
 from pathlib import Path
+from urllib.parse import quote
 
 import anywidget
 import comm
 import ipywidgets
-import matplotlib
 import numpy as np
 import torch
 import traitlets
@@ -36,6 +36,7 @@ from attn_helpers import _validate, plots, views
 
 MOST_SETTINGS = 20_000
 MOST_BYTES = 150_000
+MOST_PICTURE = 12_000  # bytes of a fallback drawing, above which a bitmap may be smaller
 STATIC_FOLDER = Path(__file__).parent / "static"
 
 
@@ -83,6 +84,7 @@ class Control:
         values: what the function is called with, one per option.
         names: the options as settings show them: the value, or the name of a named option.
         texts: the options as the reader sees them.
+        made_here: whether the widget was made from an abbreviation, not handed to us.
     """
 
     name: str
@@ -91,6 +93,7 @@ class Control:
     values: list
     names: list
     texts: list[str]
+    made_here: bool = False
 
     @property
     def index(self) -> int:
@@ -106,7 +109,9 @@ class Control:
             if all(isinstance(option, (int, float)) for option in self.values):
                 return min(range(len(self.values)), key=lambda i: abs(self.values[i] - number))
         for i, (option, name) in enumerate(zip(self.values, self.names, strict=True)):
-            if value is option or (isinstance(value, type(name)) and value == name):
+            if value is option or (_is_plain(value) and _json(value) == _json(name)):
+                return i
+            if isinstance(name, float) and isinstance(value, int) and value == name:
                 return i
         raise ValueError(f"{self.name} must be one of {self.names}, got {value!r}")
 
@@ -116,6 +121,11 @@ class Control:
             self.widget.index = index
         else:
             self.widget.value = self.values[index]
+
+
+def _is_plain(value) -> bool:
+    """Whether a setting can be written down as it is, in a link for instance."""
+    return type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
 
 
 def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control], dict]:
@@ -160,7 +170,12 @@ def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control
         if isinstance(widget, ipywidgets.fixed):
             fixed[entry[0]] = widget.value
         else:
-            controls.append(_control(name, entry[0], widget))
+            control = _control(name, entry[0], widget)
+            control.made_here = widget is not entry[1]
+            control.go(control.index)  # a value between two steps: to the nearest
+            if not widget.style.description_width:
+                widget.style.description_width = "initial"  # the whole name is readable
+            controls.append(control)
     if not controls:
         raise ValueError(
             f"{name} needs at least one control, got none: @explore(x=(0.0, 5.0, 0.1))"
@@ -182,8 +197,7 @@ def _control(function: str, name: str, widget) -> Control:
         kind = {w.RadioButtons: "radio", w.ToggleButtons: "toggle"}.get(type(widget), kind)
         texts = [label for label, _ in options]
         values = [value for _, value in options]
-        named = [type(v) not in (str, int, float, bool) or label != str(v) for label, v in options]
-        names = [label if n else v for label, v, n in zip(texts, values, named, strict=True)]
+        names = [v if _is_plain(v) and label == str(v) else label for label, v in options]
         if len(options) == 0:
             raise ValueError(
                 f"{function}: the control {name!r} must have at least one option, got none"
@@ -332,29 +346,43 @@ def _same_kinds(name: str, arguments: dict, shown: tuple, first: tuple) -> None:
 
 
 class _Progress:
-    """A bar under the cell of a live kernel, once a sweep takes longer than a second."""
+    """A bar under the cell of a live kernel, once something takes longer than a second."""
 
-    def __init__(self, count: int):
-        self.count, self.done, self.bar = count, 0, None
-        self.due = time.monotonic() + 1.0
-        self.wanted = is_live()
+    def __init__(self, count: int, description: str = "computing"):
+        self.count, self.description, self.done, self.shown = count, description, 0, None
+        self.due = time.monotonic() + 1.0 if is_live() else math.inf
 
     def __enter__(self):
         return self
 
     def step(self) -> None:
         self.done += 1
-        now = time.monotonic()
-        if not self.wanted or now < self.due:
+        if time.monotonic() < self.due:
             return
-        if self.bar is None:
-            self.bar = ipywidgets.IntProgress(max=self.count, description="computing")
-            display(self.bar)
-        self.bar.value, self.due = self.done, now + 0.1
+        bar = HTML(
+            f"{html.escape(self.description)} {self.done:,} of {self.count:,} "
+            f'<progress max="{self.count}" value="{self.done}"></progress>'
+        )
+        if self.shown is None:
+            self.shown = display(bar, display_id=True)
+        else:
+            self.shown.update(bar)
+        self.due = time.monotonic() + 0.1
 
     def __exit__(self, *error) -> None:
-        if self.bar is not None:
-            self.bar.close()
+        if self.shown is not None:
+            self.shown.update(HTML(""))
+
+
+def progress(steps: Sequence, description: str = "computing") -> Iterator:
+    """Run through `steps` with a bar under the cell, as ``for step in progress(range(400), "training")``.
+
+    The bar shows in a live kernel once a second has passed, and goes away at the end. A page keeps none.
+    """
+    with _Progress(len(steps), description) as bar:
+        for step in steps:
+            yield step
+            bar.step()
 
 
 def is_live() -> bool:
@@ -494,7 +522,7 @@ class Explorer(anywidget.AnyWidget):
         payload = encode(function.__name__, controls, results)
         widgets = {control.name: control.widget for control in controls}
         super().__init__(payload=payload, controls=widgets)
-        self._options = controls
+        self._options, self._leading = controls, False
         position = np.ravel_multi_index(self._indices(), [len(c.values) for c in controls])
         self._default = results[position]
         self._scales = [
@@ -510,8 +538,9 @@ class Explorer(anywidget.AnyWidget):
 
     def _follow(self, change=None) -> None:
         """A control moved: the settings say so."""
-        indices = zip(self._options, self._indices(), strict=True)
-        self.settings = {control.name: control.names[i] for control, i in indices}
+        if not self._leading:
+            indices = zip(self._options, self._indices(), strict=True)
+            self.settings = {control.name: control.names[i] for control, i in indices}
 
     @traitlets.validate("settings")
     def _known_settings(self, proposal) -> dict:
@@ -522,17 +551,30 @@ class Explorer(anywidget.AnyWidget):
                 raise ValueError(
                     f"settings must name controls ({', '.join(self.controls)}), got {name!r}"
                 )
-            control = next(c for c in self._options if c.name == name)
+            control = next(control for control in self._options if control.name == name)
             current[name] = control.names[control.find(value)]
         return current
 
     @traitlets.observe("settings")
     def _lead(self, change) -> None:
-        """The settings were set: the controls move there."""
+        """The settings were set: the controls move there, all before anyone looks at them again."""
+        self._leading = True
+        try:
+            for control in self._options:
+                index = control.find(change["new"][control.name])
+                if index != control.index:
+                    control.go(index)
+        finally:
+            self._leading = False
+
+    def close(self) -> None:
+        """Close the widget and the controls that it made; those that were handed to it stay."""
         for control in self._options:
-            index = control.find(self.settings[control.name])
-            if index != control.index:
-                control.go(index)
+            if control.made_here:
+                for part in (control.widget.layout, control.widget.style, control.widget):
+                    part.close()
+        self.layout.close()
+        super().close()
 
     def describe(self) -> str:
         """The text alternative at the settings the explorer was made with."""
@@ -542,9 +584,8 @@ class Explorer(anywidget.AnyWidget):
 
     def html(self) -> str:
         """The explorer as one element of a page, with a picture of the default setting for those without scripts."""
-        mime, data, width, height = fallback(self._default, self._scales)
+        source, width, height = fallback(self._default, self._scales)
         told = html.escape(self.describe())
-        source = f"data:{mime};base64,{base64.b64encode(data).decode()}"
         return (
             f'<div class="attn-explorer" data-name="{html.escape(self.payload["name"])}">'
             '<div class="attn-explorer-controls"></div>'
@@ -556,22 +597,35 @@ class Explorer(anywidget.AnyWidget):
         )
 
 
-def fallback(shown: tuple, scales: list[dict]) -> tuple[str, bytes, int, int]:
-    """A small picture of the views: mime type, data, and its size in CSS pixels."""
-    with matplotlib.rc_context(plots.STYLE):
+def fallback(shown: tuple, scales: list[dict]) -> tuple[str, int, int]:
+    """A small picture of the views: a data URI, and its size in CSS pixels."""
+    with plots.drawing():
         figure, _ = views.figure_of(shown, scales)
-        drawn = plots.svg(figure)
-        buffer = BytesIO()
-        figure.savefig(buffer, format="png", dpi=130)
-    image = Image.open(buffer).convert("RGB").quantize(48)
-    buffer = BytesIO()
-    image.save(buffer, format="png", optimize=True)
-    width, height = (round(inches * 96) for inches in figure.get_size_inches())
-    # base64 of a PNG hardly compresses, that of SVG text to about half of it
-    png = ("image/png", buffer.getvalue())
-    vector = ("image/svg+xml", drawn)
-    mime, data = min(png, vector, key=lambda kind: len(gzip.compress(base64.b64encode(kind[1]))))
-    return mime, data, width, height
+        width, height = (round(inches * 96) for inches in figure.get_size_inches())
+        source = "data:image/svg+xml," + quote(plots.svg(figure), safe=" /:;=,.()-")
+        if len(gzip.compress(source.encode())) > MOST_PICTURE:
+            buffer = BytesIO()
+            figure.savefig(buffer, format="png", dpi=110)
+            image, buffer = Image.open(buffer).convert("RGB").quantize(24), BytesIO()
+            image.save(buffer, format="png", optimize=True)
+            bitmap = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+            source = min(source, bitmap, key=lambda uri: len(gzip.compress(uri.encode())))
+    return source, width, height
+
+
+_alive: dict[tuple, Explorer] = {}
+
+
+def _replace(explorer: Explorer) -> None:
+    """Close what an earlier run of the same cell has made: ipywidgets keeps every widget until it is closed."""
+    if not is_live():
+        return
+    cell = get_ipython().kernel.get_parent("shell").get("metadata", {}).get("cellId")
+    if cell is not None:
+        key = (cell, explorer.payload["name"])
+        if key in _alive:
+            _alive[key].close()
+        _alive[key] = explorer
 
 
 def explore(*misplaced, **controls):
@@ -611,6 +665,7 @@ def explore(*misplaced, **controls):
         if not callable(function):
             raise TypeError(f"explore decorates a function, got {_validate.describe(function)}")
         function.explorer = Explorer(function, *read_controls(function, controls))
+        _replace(function.explorer)
         if is_static():
             if get_ipython() is not None:
                 display(HTML(function.explorer.html()))

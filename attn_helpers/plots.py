@@ -7,7 +7,9 @@ Signed data (scores, encodings) has a diverging scale, symmetric about 0.
 """
 
 import math
+import warnings
 from collections.abc import Sequence
+from contextlib import contextmanager
 from io import BytesIO
 
 import matplotlib
@@ -17,8 +19,11 @@ from IPython import get_ipython
 from IPython.display import display
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from attn_helpers import _validate
 
@@ -50,6 +55,7 @@ PALETTE = {
     "lines": ["#2f7fc1", "#d1600a", "#1b936b", "#b3579f", "#8a7a1f", "#75808c"],
 }
 MANY_KEYS = 12  # above this many keys, weights are square-root mapped
+STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]  # of unlabelled ticks
 TOLERANCE = 1e-4  # how far outside 0–1 rounding may carry a weight
 
 COLOURS = {
@@ -162,14 +168,13 @@ def signed_limit(*tensors: torch.Tensor) -> float:
 # --- drawing into given axes ----------------------------------------------------------------------------------
 
 
-def draw_heatmap(ax: Axes, values, queries, keys, scale, *, annotate=True, mark=None):
-    """Draw one matrix with its labels on their cells; the numbers where they fit. Returns the mesh."""
+def draw_heatmap(ax: Axes, values, queries, keys, scale, mark=None):
+    """Draw one matrix with its labels on their cells; `fit_heatmaps` comes after. Returns the mesh."""
     colours, norm = scale
     rows, columns = values.shape
     grid = np.ma.masked_invalid(values.numpy())
-    mesh = ax.pcolormesh(
-        np.clip(grid, norm.vmin, norm.vmax), cmap=colours, norm=norm, rasterized=grid.size > 200
-    )
+    many = grid.size > 64  # so many cells are a small bitmap inside the SVG
+    mesh = ax.pcolormesh(grid, cmap=colours, norm=norm, rasterized=many)
     ax.set(xlim=(0, columns), ylim=(rows, 0))
     ax.set_facecolor("#dddddd")  # an infinite score is no number and has no colour
     ax.tick_params(length=0)
@@ -178,25 +183,11 @@ def draw_heatmap(ax: Axes, values, queries, keys, scale, *, annotate=True, mark=
         spine.set_linewidth(0.5)
     _label_cells(ax.xaxis, keys, columns)
     _label_cells(ax.yaxis, queries, rows)
-    figure = ax.figure.canvas.figure  # the whole one, where ax stands in a part of it
-    figure.draw_without_rendering()  # places the axes, so that cells have a size
-    for _ in range(2):  # a smaller font gives the cells more room, which may turn the labels back
-        _fit_labels(ax, keys is not None, queries is not None)
-        figure.draw_without_rendering()
-    if annotate:
-        _annotate(ax, grid, mesh)
     if mark is not None:
         row, column = mark
         left, width = (0, columns) if column is None else (column, 1)
-        frame = matplotlib.patches.Rectangle(
-            (left, row),
-            width,
-            1,
-            fill=False,
-            edgecolor=PALETTE["lines"][1],
-            linewidth=2,
-            clip_on=False,
-        )
+        frame = Rectangle((left, row), width, 1, fill=False, clip_on=False)
+        frame.set(edgecolor=PALETTE["lines"][1], linewidth=2, zorder=4)
         ax.add_patch(frame)
     return mesh
 
@@ -204,26 +195,40 @@ def draw_heatmap(ax: Axes, values, queries, keys, scale, *, annotate=True, mark=
 def _label_cells(axis, labels, count: int) -> None:
     """Every label on the middle of its cell; without labels, a few counted from 0."""
     if labels is None:
-        shown = range(0, count, math.ceil(count / 10))
+        shown = range(0, count, next(s for s in STEPS if count <= 10 * s))
         axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
     else:
         axis.set_ticks([i + 0.5 for i in range(count)], labels)
 
 
-def _fit_labels(ax: Axes, fit_keys: bool, fit_queries: bool) -> None:
+def fit_heatmaps(meshes: list, annotate: bool = True) -> None:
+    """Once all of a figure is drawn: labels that do not overlap, and the numbers where they fit."""
+    if not meshes:
+        return
+    figure = meshes[0].axes.figure.canvas.figure  # the whole one, where axes stand in a part of it
+    figure.draw_without_rendering()  # places the axes, so that cells have a size
+    for _ in range(2):  # turned labels take room from the cells, small ones give some back
+        for mesh in meshes:
+            _fit_labels(mesh.axes)
+        figure.draw_without_rendering()
+    for mesh in meshes:
+        if annotate:
+            _annotate(mesh)
+
+
+def _fit_labels(ax: Axes) -> None:
     """Turn and shrink tick labels until none overlaps its neighbour."""
-    size = matplotlib.rcParams["font.size"]
-    width, height = _cell_points(ax)
-    if fit_queries:
-        ax.tick_params(axis="y", labelsize=min(size, height / 1.2))
-    if fit_keys:
-        wide = max(_text_points(ax, label.get_text(), size) for label in ax.get_xticklabels())
-        turned = wide > 0.92 * width
-        ax.tick_params(
-            axis="x",
-            labelrotation=90 if turned else 0,
-            labelsize=min(size, width / 1.2) if turned else size,
-        )
+    size = STYLE["font.size"]
+    width, height = (
+        cell * (axis.get_ticklocs()[1] - 0.5 if len(axis.get_ticklocs()) > 1 else 1)
+        for cell, axis in zip(_cell_points(ax), (ax.xaxis, ax.yaxis), strict=True)
+    )
+    ax.tick_params(axis="y", labelsize=min(size, height / 1.2))
+    wide = max(_text_points(ax, label.get_text(), size) for label in ax.get_xticklabels())
+    if wide <= 0.92 * width:
+        ax.tick_params(axis="x", labelrotation=0, labelsize=size)
+    else:
+        ax.tick_params(axis="x", labelrotation=90, labelsize=min(size, width / 1.2))
 
 
 def _cell_points(ax: Axes) -> tuple[float, float]:
@@ -242,23 +247,29 @@ def _text_points(ax: Axes, text: str, size: float) -> float:
     return width
 
 
-def _annotate(ax: Axes, grid, mesh) -> None:
+def _annotate(mesh) -> None:
     """Write each number on its cell, dark on light and light on dark, if all of them fit."""
+    ax, grid = mesh.axes, mesh.get_array()
     width, height = _cell_points(ax)
-    digits = 2 if abs(grid).max() < 10 else 1 if abs(grid).max() < 100 else 0
-    texts = {cell: f"{value:.{digits}f}" for cell, value in np.ndenumerate(grid.filled(np.inf))}
-    longest = max(texts.values(), key=len)
-    size = min(8.5, 8 * 0.86 * width / _text_points(ax, longest, 8), height / 1.5)
+    largest = abs(grid).max()
+    digits = 2 if largest < 10 else 1 if largest < 100 else 0
+    cells = [cell for cell in np.ndindex(grid.shape) if grid[cell] is not np.ma.masked]
+    texts = [f"{grid[cell]:.{digits}f}" for cell in cells]
+    longest = max(texts, key=len, default="")
+    size = min(8.5, 8 * 0.86 * width / (_text_points(ax, longest, 8) or 1), height / 1.5)
     if size < 5.5:
         return
-    for (row, column), text in texts.items():
-        if grid[row, column] is np.ma.masked:
-            continue
-        shade = mesh.cmap(
-            mesh.norm(float(np.clip(grid[row, column], mesh.norm.vmin, mesh.norm.vmax)))
+    for (row, column), text in zip(cells, texts, strict=True):
+        dark = luminance(mesh.to_rgba(float(grid[row, column]))) < 0.18
+        ax.text(
+            column + 0.5,
+            row + 0.5,
+            text,
+            size=size,
+            color="white" if dark else "black",
+            ha="center",
+            va="center",
         )
-        colour = "black" if luminance(shade) > 0.18 else "white"
-        ax.text(column + 0.5, row + 0.5, text, size=size, color=colour, ha="center", va="center")
 
 
 def luminance(colour) -> float:
@@ -268,12 +279,22 @@ def luminance(colour) -> float:
     return float(linear @ [0.2126, 0.7152, 0.0722])
 
 
+@contextmanager
+def drawing():
+    """Our style. Where no CJK font is installed, matplotlib warns; the SVG's text has the reader's fonts."""
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")
+        yield
+
+
 # --- showing --------------------------------------------------------------------------------------------------
 
 
 def new_figure(width: float, height: float) -> Figure:
     """A figure that pyplot knows nothing of: none is left open, none is shown twice."""
-    return Figure(figsize=(width, height), layout="constrained", facecolor="white", dpi=100)
+    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white", dpi=100)
+    FigureCanvasAgg(figure)  # it measures texts much faster than the bare canvas
+    return figure
 
 
 def svg(figure: Figure) -> bytes:
@@ -346,16 +367,19 @@ def plot_heatmap(
     scale = colour_scale(
         scale_kind(values.shape[1], signed), signed_limit(values) if signed else 1.0
     )
-    with matplotlib.rc_context(STYLE):
+    with drawing():
         figure = None
         if ax is None:
-            width, height = heatmap_size([values], queries, keys, title, annotate)
+            cell = 0.48 if annotate else None
+            width, height = heatmap_size([values], queries, keys, title, cell=cell)
             figure = new_figure(width + 0.8, height)
             ax = quiet(figure.subplots())
         ax.set_title(title)
-        mesh = draw_heatmap(ax, values, queries, keys, scale, annotate=annotate is not False)
+        mesh = draw_heatmap(ax, values, queries, keys, scale)
         if figure is not None:
             colour_bar(figure, mesh, [ax])
+        fit_heatmaps([mesh], annotate is not False)
+        if figure is not None:
             show(figure)
     return ax
 
@@ -406,29 +430,33 @@ def plot_heatmaps(
     if columns is not None:
         columns = min(_validate.integer("columns", columns), len(matrices))
 
-    width, height = heatmap_size(
-        matrices, row_labels, column_labels, "title" if any(titles) else ""
-    )
+    named = any(titles)
     if columns is None:
-        columns = _columns(len(matrices), width)
-    shrink = min(1.0, 9.0 / (columns * width + 0.8))
+        narrow, _ = heatmap_size(matrices, row_labels, column_labels, named, cell=0.12)
+        most = max(1, min(4, int(9.0 / narrow)))
+        columns = math.ceil(len(matrices) / math.ceil(len(matrices) / most))
+    longest = max(matrix.shape[1] for matrix in matrices)
+    cell = min(0.42, max(0.1, (9.0 / columns - 0.9) / longest))
+    width, height = heatmap_size(matrices, row_labels, column_labels, named, cell=cell)
     rows = math.ceil(len(matrices) / columns)
     scale = colour_scale(
-        scale_kind(max(matrix.shape[1] for matrix in matrices), signed),
+        scale_kind(longest, signed),
         signed_limit(*matrices) if signed else 1.0,
     )
-    with matplotlib.rc_context(STYLE):
-        figure = new_figure((columns * width + 0.8) * shrink, rows * max(height * shrink, 1.3))
+    with drawing():
+        figure = new_figure(columns * width + 0.8, rows * height)
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
         for ax in grid[len(matrices) :]:
             ax.remove()
         panels = Panels(grid[: len(matrices)])
         for ax, title in zip(panels, titles, strict=True):
             ax.set_title(title)
-        # the bar takes its room before cells are measured
-        colour_bar(figure, matplotlib.cm.ScalarMappable(scale[1], scale[0]), list(panels))
-        for ax, matrix in zip(panels, matrices, strict=True):
+        meshes = [
             draw_heatmap(ax, matrix, row_labels, column_labels, scale)
+            for ax, matrix in zip(panels, matrices, strict=True)
+        ]
+        colour_bar(figure, meshes[0], list(panels))
+        fit_heatmaps(meshes)
         show(figure)
     return panels
 
@@ -441,37 +469,32 @@ def _matrix(name: str, value, signed: bool) -> torch.Tensor:
     )
 
 
-def _columns(count: int, width: float) -> int:
-    """As many panels per row as fit the page, spread evenly over the rows."""
-    most = max(1, min(count, int(8.2 / width)))
-    return math.ceil(count / math.ceil(count / most))
-
-
-def heatmap_size(matrices, queries, keys, title: str, annotate=None) -> tuple[float, float]:
+def heatmap_size(matrices, queries, keys, titled, cell: float | None = None) -> tuple[float, float]:
     """Width and height in inches that give the cells, the labels and the title their room."""
     rows = max(matrix.shape[0] for matrix in matrices)
     columns = max(matrix.shape[1] for matrix in matrices)
-    cell = max(0.09, min(0.48, 5.4 / columns, 5.4 / rows))
-    if annotate:
-        cell = max(cell, 0.42)
-    side = max((len(label) for label in queries), default=0) if queries else 3
-    below = max((len(label) for label in keys), default=0) if keys else 2
-    turned = below * 0.085 > cell
-    width = min(columns * cell, 12.0) + 0.085 * min(side, 30) + 0.3
+    if cell is None:
+        cell = max(0.1, min(0.48, 5.4 / columns, 5.4 / rows))
+    letter = 0.085  # inches, about
+    side, below = (max(map(len, labels or ["00"])) * letter for labels in (queries, keys))
+    width = min(columns * cell, 9.0) + min(side, 2.5) + 0.3
+    turned = keys is not None and below > cell
     height = (
-        min(rows * cell, 12.0)
-        + (0.085 * min(below, 30) if turned else 0.2)
-        + 0.3
-        + bool(title) * 0.25
+        min(rows * cell, 9.0) + (min(below, 2.5) if turned else 0.2) + 0.3 + 0.25 * bool(titled)
     )
-    return max(width, 1.2), max(height, 1.2)
+    return max(width, 1.2), max(height, 1.0)
 
 
 def colour_bar(figure: Figure, mesh, axes: list[Axes]) -> None:
     """One colour bar for all the axes."""
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=20)
     bar.outline.set_linewidth(0.5)
-    if mesh.norm.vmin == 0:
-        bar.set_ticks(
-            [0, 0.1, 0.25, 0.5, 1] if isinstance(mesh.norm, PowerNorm) else [0, 0.25, 0.5, 0.75, 1]
-        )
+    low = figure.bbox.height / figure.dpi < 1.5  # inches: room for two or three numbers
+    if mesh.norm.vmin != 0:
+        bar.locator = MaxNLocator(2 if low else 8)
+    elif low:
+        bar.set_ticks([0, 1])
+    elif isinstance(mesh.norm, PowerNorm):
+        bar.set_ticks([0, 0.1, 0.25, 0.5, 1])
+    else:
+        bar.set_ticks([0, 0.25, 0.5, 0.75, 1])

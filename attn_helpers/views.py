@@ -11,9 +11,9 @@ import math
 from decimal import Decimal
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import torch
+from matplotlib.transforms import Bbox, ScaledTranslation
 
 from attn_helpers import _validate, plots
 from attn_helpers.plots import as_finite, as_labels, as_numbers, as_weights
@@ -589,9 +589,9 @@ class Curve(View):
             ax.plot(x, curve.numpy(), color=colour, label=label, ls=("-", "--", "-.", ":")[i % 4])
         if numbers["at"] is not None:
             ax.axvline(numbers["at"].item(), color=GREY, linewidth=1, linestyle=":")
+        _axes(ax, facts, scales, facts["xlog"], facts["ylog"])
         if any(facts["names"]):
             _legend(ax, len(facts["names"]))
-        _axes(ax, facts, scales, facts["xlog"], facts["ylog"])
 
 
 class Points(View):
@@ -700,18 +700,6 @@ class Points(View):
         if facts["equal"]:
             ax.set_aspect("equal", adjustable="box")
         _axes(ax, facts, scales)
-        middle = sum(scales["xlim"]) / 2
-        for i, label in enumerate(facts["labels"] or []):
-            x, y = numbers["x"][i].item(), numbers["y"][i].item()
-            left = x > middle  # towards the middle, so that no label leaves the picture
-            ax.annotate(
-                label,
-                (x, y),
-                (-6 if left else 6, 4),
-                textcoords="offset points",
-                ha="right" if left else "left",
-                fontsize=8,
-            )
 
 
 class Lines(View):
@@ -922,14 +910,46 @@ def _dots(ax, x, y, weights, size: float = 16) -> None:
 
 
 def _legend(ax, count: int) -> None:
-    """Below the picture, where it covers nothing."""
+    """Below the axis and its label, where it covers nothing."""
+    below = ScaledTranslation(0, (-34 if ax.get_xlabel() else -20) / 72, ax.figure.dpi_scale_trans)
     ax.legend(
         loc="upper center",
-        bbox_to_anchor=(0.5, -0.2 if ax.get_xlabel() else -0.12),
+        bbox_to_anchor=(0.5, 0),
+        bbox_transform=ax.transAxes + below,
         ncols=min(count, 3),
         frameon=False,
         fontsize=8,
     )
+
+
+def _name_points(ax, x, y, labels) -> None:
+    """Write each label beside its point, on the side where it covers least."""
+    spots = ax.transData.transform(np.stack([x, y], 1))
+    reach = 4 * ax.figure.dpi / 72
+    taken = [Bbox.from_extents(*(spot - reach), *(spot + reach)) for spot in spots]
+    frame = ax.get_window_extent()
+    for label, *spot in zip(labels, x.tolist(), y.tolist(), strict=True):
+        tried = []
+        for dx, dy in ((1, 0.6), (-1, 0.6), (1, -0.6), (-1, -0.6), (0, 1.6), (0, -1.6)):
+            side = {0: "center", 1: "left", -1: "right"}[dx]
+            text = ax.annotate(
+                label,
+                spot,
+                (6 * dx, 6 * dy),
+                textcoords="offset points",
+                ha=side,
+                va="center",
+                fontsize=8,
+                zorder=5,
+            )
+            box = text.get_window_extent()
+            outside = not (frame.x0 <= box.x0 and box.x1 <= frame.x1)
+            tried.append((sum(box.overlaps(other) for other in taken) + outside, len(tried), text))
+        best = min(tried)[2]
+        for _, _, text in tried:
+            if text is not best:
+                text.remove()
+        taken.append(best.get_window_extent())
 
 
 def _axes(ax, facts, scales, xlog=False, ylog=False) -> None:
@@ -971,6 +991,18 @@ def figure_of(views, scales, columns=None, width=None):
             axes[i] = ax
     for view, scale, ax in zip(views, scales, axes, strict=True):
         view.draw(ax, scale)
+    plots.fit_heatmaps(
+        [ax.collections[0] for view, ax in zip(views, axes, strict=True) if view.kind == "heatmap"]
+    )
+    named = [
+        (view, ax)
+        for view, ax in zip(views, axes, strict=True)
+        if view.facts.get("labels") and view.kind == "points"
+    ]
+    if named:
+        figure.draw_without_rendering()  # places the axes, so that there is room to measure
+    for view, ax in named:
+        _name_points(ax, view.numbers["x"], view.numbers["y"], view.facts["labels"])
     return figure, axes
 
 
@@ -1011,7 +1043,7 @@ def picture(*views, columns: int | None = None, width: float | None = None):
         columns = _validate.integer("columns", columns)
     if width is not None:
         width = _validate.number("width", width, positive=True)
-    with matplotlib.rc_context(plots.STYLE):
+    with plots.drawing():
         scales = [type(view).common([view])[1] for view in views]
         figure, axes = figure_of(views, scales, columns, width)
         plots.show(figure)
