@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -107,8 +108,11 @@ def test_binder_builds_from_its_files_alone(tmp_path):
 @pytest.mark.slow
 def test_a_wheel_works_without_its_source(tmp_path):
     """The drawing code is in the wheel: an explorer works where only the wheel was installed."""
-    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, ROOT]
+    source = tmp_path / "source"
+    subprocess.run(["git", "clone", "--quiet", ROOT, source], check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tmp_path, source]
     subprocess.run(command, check=True, capture_output=True)
+    shutil.rmtree(source)
     target = tmp_path / "installed"
     wheel = next(tmp_path.glob("attn_helpers-*.whl"))
     install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", target, wheel]
