@@ -11,6 +11,12 @@ from attn_helpers.attention import (
     masked_softmax,
 )
 from attn_helpers.checks.lookup import check_are_weights, check_hard_weights, check_soft_lookup
+from attn_helpers.checks.multi_head import (
+    check_head_contributions,
+    check_multi_head,
+    check_split_heads,
+    check_torch_mask,
+)
 from attn_helpers.checks.operators import check_crew_weights, check_prediction, check_standardise
 from attn_helpers.checks.positions import (
     check_add_positions,
@@ -18,15 +24,31 @@ from attn_helpers.checks.positions import (
     check_shift,
     check_sinusoidal,
 )
+from attn_helpers.checks.regression import (
+    check_boxcar_weights,
+    check_kernel_regression,
+    check_learned_bandwidth,
+    check_leave_one_out,
+)
 from attn_helpers.checks.scoring import (
     check_additive_scores,
     check_bandwidth,
     check_masked_weights,
     check_scaled_scores,
 )
+from attn_helpers.checks.self_attention import (
+    check_column_attention,
+    check_look_back,
+    check_self_attention,
+)
+from attn_helpers.checks.transformer import (
+    check_cross_attention,
+    check_encoder_block,
+    check_layer_norm,
+)
 from attn_helpers.data import NOISE, SENTENCE, noisy_curve, operators, true_curve
 from attn_helpers.encoder import EncoderBlock
-from attn_helpers.explorer import explore
+from attn_helpers.explorer import explore, progress
 from attn_helpers.heads import MultiHeadAttention, SelfAttention
 from attn_helpers.kernels import KERNELS, NadarayaWatson, nadaraya_watson
 from attn_helpers.measure import best_time, measured, multiply_adds, parameter_count

@@ -1,0 +1,198 @@
+"""Chapter 6's checks: every right variant passes, every classic slip is named."""
+
+import pytest
+import torch
+from torch import nn
+
+from attn_helpers import (
+    MultiHeadAttention,
+    check_head_contributions,
+    check_multi_head,
+    check_split_heads,
+    check_torch_mask,
+)
+
+
+def split(x, h):
+    return x.reshape(*x.shape[:-1], h, -1).transpose(-3, -2)
+
+
+def merge(heads):
+    return heads.transpose(-3, -2).flatten(-2)
+
+
+def view(x, h):
+    return x.reshape(h, len(x), -1)
+
+
+def many(
+    *, split=split, merge=merge, scale=None, axis=-1, project=None, v=None, change=None, o=True
+):
+    """Multi-head attention; each argument is one place to go wrong."""
+
+    def answer(x, W_q, W_k, W_v, W_o, h):
+        Q, K, V = project(x, W_q, W_k, W_v) if project else (x @ W_q, x @ W_k, x @ W_v)
+        V = v(x, K, V) if v else V
+        Q, K, V = (split(t, h) for t in (Q, K, V))
+        s = Q.shape[-1] ** -0.5 if scale is None else scale(x.shape[-1], h)
+        heads = (Q @ K.mT * s).softmax(axis) @ V
+        heads = change(heads) if change else heads
+        return merge(heads) @ W_o if o else merge(heads)
+
+    return answer
+
+
+def in_a_loop(x, W_q, W_k, W_v, W_o, h):
+    """Head by head, adding up Z_h W_o⁽ʰ⁾."""
+    d_k = x.shape[1] // h
+    output = torch.zeros_like(x)
+    for own in torch.arange(x.shape[1]).split(d_k):
+        q, k, v = x @ W_q[:, own], x @ W_k[:, own], x @ W_v[:, own]
+        output += (q @ k.T / d_k**0.5).softmax(-1) @ v @ W_o[own]
+    return output
+
+
+def with_layer(x, W_q, W_k, W_v, W_o, h):
+    layer = MultiHeadAttention(len(W_q), h, bias=False)
+    for linear, W in zip(
+        (layer.W_q, layer.W_k, layer.W_v, layer.W_o), (W_q, W_k, W_v, W_o), strict=True
+    ):
+        linear.weight.data = W.T
+    return layer(x)  # (output, weights)
+
+
+def with_torch(x, W_q, W_k, W_v, W_o, h):
+    layer = nn.MultiheadAttention(len(W_q), h, bias=False)
+    layer.in_proj_weight.data = torch.cat([W_q.T, W_k.T, W_v.T])
+    layer.out_proj.weight.data = W_o.T
+    return layer(x, x, x)[0]
+
+
+def without_transpose(x, W_q, W_k, W_v, W_o, h):
+    q, k, v = ((x @ W).view(len(x), h, -1) for W in (W_q, W_k, W_v))
+    return ((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v).flatten(1) @ W_o
+
+
+def projected_again(x, W_q, W_k, W_v, W_o, h):
+    heads = []
+    for own in torch.arange(x.shape[1]).split(x.shape[1] // h):
+        q, k, v = ((x @ W)[:, own] @ W[own][:, own] for W in (W_q, W_k, W_v))
+        heads.append((q @ k.T / len(own) ** 0.5).softmax(-1) @ v)
+    return torch.cat(heads, dim=-1) @ W_o
+
+
+def scores_without_transpose(x, W_q, W_k, W_v, W_o, h):
+    q, k, v = (split(x @ W, h) for W in (W_q, W_k, W_v))
+    return merge((q @ k / q.shape[-1] ** 0.5).softmax(-1) @ v) @ W_o
+
+
+def repeated(mask, h):
+    return (~mask).repeat_interleave(h, dim=0)
+
+
+RIGHT = [
+    (check_split_heads, split),
+    (check_split_heads, lambda x, h: torch.stack(x.chunk(h, dim=-1), dim=-3)),
+    (check_split_heads, lambda x, h: x.unflatten(-1, (h, -1)).movedim(-2, -3).contiguous()),
+    (check_multi_head, many()),
+    (check_multi_head, in_a_loop),
+    (check_multi_head, with_layer),
+    (check_multi_head, with_torch),
+    (check_multi_head, lambda *a: many()(*(t.double() for t in a[:-1]), a[-1])),
+    (check_head_contributions, lambda z, W: z @ W.view(len(z), -1, W.shape[-1])),
+    (
+        check_head_contributions,
+        lambda z, W: torch.stack([a @ b for a, b in zip(z, W.chunk(len(z)), strict=True)]),
+    ),
+    (check_torch_mask, repeated),
+    (check_torch_mask, lambda m, h: (~m)[:, None].expand(-1, h, -1, -1).flatten(0, 1)),
+    (check_torch_mask, lambda m, h: repeated(m, h) * 1),
+    (check_torch_mask, lambda m, h: torch.where(repeated(m, h), -torch.inf, 0.0)),
+]
+
+WRONG = [
+    (check_split_heads, lambda x, h: x.reshape(*x.shape[:-2], h, x.shape[-2], -1), "reshape alone"),
+    (check_split_heads, lambda x, h: x.unflatten(-1, (h, -1)), "a transpose is missing"),
+    (check_split_heads, lambda x, h: x.unflatten(-1, (-1, h)).movedim(-1, -3), "every h-th column"),
+    (check_split_heads, lambda x, h: split(x, x.shape[-1] // h), "changed places"),
+    (check_split_heads, lambda x, h: x, "shape"),
+    (check_multi_head, many(o=False), "W_o is forgotten"),
+    (check_multi_head, many(scale=lambda d, h: d**-0.5), "√d_model"),
+    (check_multi_head, many(scale=lambda d, h: 1.0), "not divided by √d_k"),
+    (check_multi_head, many(scale=lambda d, h: h / d), "divided by d_k"),
+    (check_multi_head, many(scale=lambda d, h: h**-0.5), "divided by √h"),
+    (check_multi_head, many(axis=-2), "over the queries"),
+    (check_multi_head, many(axis=-3), "over the heads"),
+    (check_multi_head, many(split=view), "heads by reshape alone: view"),
+    (
+        check_multi_head,
+        many(split=view, merge=lambda z: z.reshape(z.shape[1], -1)),
+        "reshape alone, on the way in and out",
+    ),
+    (
+        check_multi_head,
+        many(merge=lambda z: z.reshape(z.shape[1], -1)),
+        "put together by reshape alone",
+    ),
+    (check_multi_head, without_transpose, "product without the transpose"),
+    (check_multi_head, lambda *a: many()(*a[:-1], 1), "one head only"),
+    (
+        check_multi_head,
+        lambda *a: many(scale=lambda d, _: (d / a[-1]) ** -0.5)(*a[:-1], 1),
+        "scores are added",
+    ),
+    (check_multi_head, many(v=lambda x, K, V: K), "V is built from the keys"),
+    (check_multi_head, many(v=lambda x, K, V: x), "V is x itself"),
+    (
+        check_multi_head,
+        many(project=lambda x, *Ws: [x @ W @ W for W in Ws]),
+        "projected twice",
+    ),
+    (check_multi_head, projected_again, "projected again inside each head"),
+    (check_multi_head, many(project=lambda x, *Ws: (x, x, x)), "not projected"),
+    (
+        check_multi_head,
+        many(project=lambda x, q, k, v: (x @ k, x @ q, x @ v)),
+        "changed places",
+    ),
+    (check_multi_head, lambda x, q, k, v, o, h: many()(x, q, k, v, o.T, h), "W_o is transposed"),
+    (
+        check_multi_head,
+        lambda x, q, k, v, o, h: many()(x, q.T, k.T, v.T, o.T, h),
+        "the matrices are transposed",
+    ),
+    (
+        check_multi_head,
+        many(change=lambda z: z.mean(0, keepdim=True).expand_as(z)),
+        "averaged",
+    ),
+    (check_multi_head, scores_without_transpose, "scores are Q Kᵀ, not Q K"),
+    (check_multi_head, lambda *a: 1 / 0, "raised ZeroDivisionError"),
+    (check_head_contributions, lambda z, W: (z @ W.unflatten(0, (len(z), -1))).sum(0), "the sum"),
+    (check_head_contributions, lambda z, W: z @ W.unflatten(0, (len(z), -1)) / len(z), "averaged"),
+    (check_head_contributions, lambda z, W: z @ W.T.unflatten(0, (len(z), -1)), "into columns"),
+    (
+        check_head_contributions,
+        lambda z, W: torch.stack([a @ W[i :: len(z)] for i, a in enumerate(z)]),
+        "every h-th row",
+    ),
+    (check_torch_mask, lambda m, h: m.repeat_interleave(h, dim=0), "mask is inverted"),
+    (check_torch_mask, lambda m, h: (~m).repeat(h, 1, 1), "mixed up"),
+    (check_torch_mask, lambda m, h: m.repeat(h, 1, 1), "neither inverted nor in order"),
+    (check_torch_mask, lambda m, h: ~m, "not repeated"),
+    (check_torch_mask, lambda m, h: m, "not repeated"),
+    (check_torch_mask, lambda m, h: (~m).tolist(), "should be a tensor"),
+]
+
+
+@pytest.mark.parametrize("check, answer", RIGHT)
+def test_a_right_answer_passes(check, answer, capsys):
+    check(answer)
+    assert capsys.readouterr().out.startswith("✓ ")
+
+
+@pytest.mark.parametrize("check, answer, named", WRONG)
+def test_a_wrong_answer_is_named(check, answer, named, capsys):
+    with pytest.raises(AssertionError, match=named):
+        check(answer)
+    assert capsys.readouterr().out == ""
