@@ -14,8 +14,10 @@ import itertools
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
 from io import BytesIO
@@ -57,6 +59,8 @@ def script() -> str:
     data = {"PALETTE": plots.PALETTE, "WORDS": json.loads(words)}
     constants = [f"const {name} = {_json(value)};" for name, value in data.items()]
     drawing = (STATIC_FOLDER / "explorer.js").read_text("utf-8")
+    # comments stand on lines of their own, for those who read the source; the page needs neither
+    drawing = re.sub(r"^[ \t]*(//.*)?\n|^[ \t]+", "", drawing, flags=re.MULTILINE)
     return "\n".join(["(() => {", '"use strict";', *constants, drawing, "})();", ""])
 
 
@@ -126,6 +130,13 @@ class Control:
 def _is_plain(value) -> bool:
     """Whether a setting can be written down as it is, in a link for instance."""
     return type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
+
+
+def _source(name, value) -> str:
+    """How an option is written in a call."""
+    if value is None or type(value) in (str, int, float, bool):
+        return repr(value)
+    return getattr(value, "__name__", str(name))
 
 
 def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control], dict]:
@@ -285,14 +296,15 @@ def sweep(function: Callable, controls: list[Control], fixed: dict) -> list[tupl
     torch.set_num_threads(
         1
     )  # many tiny calls: several threads spend their time waiting for one another
-    results = []
+    results: list[tuple] = []
     try:
-        with _Progress(count) as progress:
-            for options in itertools.product(*(control.values for control in controls)):
-                arguments = dict(zip((control.name for control in controls), options, strict=True))
+        with closing(
+            progress(list(itertools.product(*(c.values for c in controls))))
+        ) as combinations:
+            for options in combinations:
+                arguments = dict(zip((c.name for c in controls), options, strict=True))
                 results.append(_run(function, arguments, fixed))
                 _same_kinds(function.__name__, arguments, results[-1], results[0])
-                progress.step()
     finally:
         torch.set_num_threads(threads)
         torch.set_grad_enabled(grad)
@@ -345,44 +357,26 @@ def _same_kinds(name: str, arguments: dict, shown: tuple, first: tuple) -> None:
             )
 
 
-class _Progress:
-    """A bar under the cell of a live kernel, once something takes longer than a second."""
-
-    def __init__(self, count: int, description: str = "computing"):
-        self.count, self.description, self.done, self.shown = count, description, 0, None
-        self.due = time.monotonic() + 1.0 if is_live() else math.inf
-
-    def __enter__(self):
-        return self
-
-    def step(self) -> None:
-        self.done += 1
-        if time.monotonic() < self.due:
-            return
-        bar = HTML(
-            f"{html.escape(self.description)} {self.done:,} of {self.count:,} "
-            f'<progress max="{self.count}" value="{self.done}"></progress>'
-        )
-        if self.shown is None:
-            self.shown = display(bar, display_id=True)
-        else:
-            self.shown.update(bar)
-        self.due = time.monotonic() + 0.1
-
-    def __exit__(self, *error) -> None:
-        if self.shown is not None:
-            self.shown.update(HTML(""))
-
-
 def progress(steps: Sequence, description: str = "computing") -> Iterator:
     """Run through `steps` with a bar under the cell, as ``for step in progress(range(400), "training")``.
 
     The bar shows in a live kernel once a second has passed, and goes away at the end. A page keeps none.
     """
-    with _Progress(len(steps), description) as bar:
-        for step in steps:
+    due, shown = time.monotonic() + 1.0 if is_live() else math.inf, None
+    try:
+        for done, step in enumerate(steps):
+            if time.monotonic() > due:
+                bar = HTML(
+                    f"{html.escape(description)} {done:,} of {len(steps):,} "
+                    f'<progress max="{len(steps)}" value="{done}"></progress>'
+                )
+                shown = shown or display(HTML(""), display_id=True)
+                shown.update(bar)
+                due = time.monotonic() + 0.1
             yield step
-            bar.step()
+    finally:
+        if shown is not None:
+            shown.update(HTML(""))
 
 
 def is_live() -> bool:
@@ -406,6 +400,10 @@ def encode(name: str, controls: list[Control], results: list[tuple]) -> dict:
         }
         for control in controls
     ]
+    for told, control in zip(described, controls, strict=True):
+        sources = [_source(*option) for option in zip(control.names, control.values, strict=True)]
+        if sources != [_source(name, name) for name in control.names]:
+            told["python"] = sources  # named options: the names are for the reader
     shape = [len(control.values) for control in controls]
     shown = [_encode_view(shape, [result[i] for result in results]) for i in range(len(results[0]))]
     payload = {"name": name, "controls": described, "views": shown, "settings": math.prod(shape)}
@@ -517,11 +515,8 @@ class Explorer(anywidget.AnyWidget):
     controls = traitlets.Dict().tag(sync=True, **ipywidgets.widget_serialization)
     settings = traitlets.Dict()
 
-    def __init__(self, function: Callable, controls: list[Control], fixed: dict):
-        results = sweep(function, controls, fixed)
-        payload = encode(function.__name__, controls, results)
-        widgets = {control.name: control.widget for control in controls}
-        super().__init__(payload=payload, controls=widgets)
+    def __init__(self, payload: dict, controls: list[Control], results: list[tuple]):
+        super().__init__(payload=payload, controls={c.name: c.widget for c in controls})
         self._options, self._leading = controls, False
         position = np.ravel_multi_index(self._indices(), [len(c.values) for c in controls])
         self._default = results[position]
@@ -569,11 +564,7 @@ class Explorer(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Close the widget and the controls that it made; those that were handed to it stay."""
-        for control in self._options:
-            if control.made_here:
-                for part in (control.widget.layout, control.widget.style, control.widget):
-                    part.close()
-        self.layout.close()
+        _close(getattr(self, "_options", []))
         super().close()
 
     def describe(self) -> str:
@@ -613,6 +604,13 @@ def fallback(shown: tuple, scales: list[dict]) -> tuple[str, int, int]:
     return source, width, height
 
 
+def _close(controls: list[Control]) -> None:
+    for control in controls:
+        if control.made_here:
+            for part in (control.widget.layout, control.widget.style, control.widget):
+                part.close()
+
+
 _alive: dict[tuple, Explorer] = {}
 
 
@@ -626,6 +624,16 @@ def _replace(explorer: Explorer) -> None:
         if key in _alive:
             _alive[key].close()
         _alive[key] = explorer
+
+
+def _build(function: Callable, abbreviations: dict) -> Explorer:
+    controls, fixed = read_controls(function, abbreviations)
+    try:
+        results = sweep(function, controls, fixed)
+        return Explorer(encode(function.__name__, controls, results), controls, results)
+    except BaseException:
+        _close(controls)
+        raise
 
 
 def explore(*misplaced, **controls):
@@ -664,11 +672,11 @@ def explore(*misplaced, **controls):
     def decorate(function: Callable) -> Callable:
         if not callable(function):
             raise TypeError(f"explore decorates a function, got {_validate.describe(function)}")
-        function.explorer = Explorer(function, *read_controls(function, controls))
+        function.explorer = _build(function, controls)
         _replace(function.explorer)
         if is_static():
             if get_ipython() is not None:
-                display(HTML(function.explorer.html()))
+                display({"text/html": function.explorer.html()}, raw=True)
         elif is_live():
             display(function.explorer)
         return function

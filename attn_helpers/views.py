@@ -403,7 +403,8 @@ class Bars(View):
             low, high = (_validate.number(f"limits[{i}]", limit) for i, limit in enumerate(limits))
             if not low < high:
                 raise ValueError(f"limits must be (low, high) with low < high, got ({low}, {high})")
-            if values.min() < low or values.max() > high:
+            near = plots.TOLERANCE * (high - low)
+            if values.min() < low - near or values.max() > high + near:
                 raise ValueError(
                     f"values must lie within limits ({low}, {high}), "
                     f"got {values.min():g} to {values.max():g}"
