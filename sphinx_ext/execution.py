@@ -13,7 +13,9 @@ from pathlib import Path
 
 def fingerprint(*paths):
     """Hash of all files in the given files and folders."""
-    files = [file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))]
+    files = [
+        file for path in paths for file in ([path] if path.is_file() else sorted(path.rglob("*")))
+    ]
     digest = hashlib.sha256()
     for file in files:
         if file.is_file() and "__pycache__" not in file.parts:
@@ -25,10 +27,16 @@ def prepare(app, config):
     """Before anything is read: the kernels' environment, and a cache that belongs to this code."""
     source = Path(app.srcdir)
     os.environ["ATTN_STATIC"] = "1"  # explorers write HTML for a page, not a widget
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # waiting threads do not take a core from working ones
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(source), os.environ.get("PYTHONPATH")]))
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "PASSIVE"
+    )  # waiting threads do not take a core from working ones
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [str(source), os.environ.get("PYTHONPATH")])
+    )
     helpers = sorted((source / "attn_helpers").rglob("*.py"))
-    config.code_fingerprint = fingerprint(*helpers, Path(__file__).parent, source / "requirements.txt")
+    config.code_fingerprint = fingerprint(
+        *helpers, Path(__file__).parent, source / "requirements.txt"
+    )
     config.look_fingerprint = fingerprint(source / "attn_helpers" / "static", source / "_static")
     caches = Path(app.outdir).parent / ".jupyter_cache"
     config.nb_execution_cache_path = str(caches / config.code_fingerprint)

@@ -2,13 +2,11 @@
 
 KaTeX comes from the npm package that tools/setup.py installs, and runs in one node process for the whole build: a line of JSON
 in, a line of JSON out. (sphinxcontrib-katex does the same through a socket; on a busy machine it connects too early and leaves
-its node running for ever.) The style sheet and the woff2 fonts, which every browser reads, are published with the site.
+its node running for ever.) Style sheet and fonts: assets.py.
 """
 
 import atexit
 import json
-import re
-import shutil
 import subprocess
 import sys
 from functools import cache
@@ -37,7 +35,9 @@ require("readline").createInterface({input: process.stdin}).on("line", (line) =>
 @cache
 def server():
     command = [str(NODE), "-e", SERVER, str(KATEX / "katex.min.js")]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8")
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    )
     atexit.register(process.stdin.close)  # node ends when its input does
     return process
 
@@ -68,11 +68,15 @@ def visit_math(translator, node):
 def visit_displaymath(translator, node):
     # A long formula scrolls inside itself, by keyboard too.
     translator.body.append(translator.starttag(node, "div", CLASS="math math-display"))
-    translator.body.append('<div class="math-scroll" tabindex="0" role="group" aria-label="Formula">')
+    translator.body.append(
+        '<div class="math-scroll" tabindex="0" role="group" aria-label="Formula">'
+    )
     write(translator, node, display=True)
     translator.body.append("</div>")
     if node["number"]:
-        numbers = translator.builder.fignumbers.get("displaymath", {}).get(node["ids"][0], (node["number"],))
+        numbers = translator.builder.fignumbers.get("displaymath", {}).get(
+            node["ids"][0], (node["number"],)
+        )
         translator.body.append(f'<span class="eqno">({".".join(map(str, numbers))})')
         translator.add_permalink_ref(node, "Link to this equation")
         translator.body.append("</span>")
@@ -80,20 +84,11 @@ def visit_displaymath(translator, node):
     raise nodes.SkipNode
 
 
-def stage(app, config):
-    """Put the style sheet and the fonts where html_static_path finds them."""
+def check(app, config):
     if not (KATEX / "katex.min.css").exists():
-        raise ExtensionError(f"KaTeX is not in {KATEX}: run `python tools/setup.py`")
-    folder = Path(app.outdir).parent / "assets" / "katex"
-    shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(KATEX / "fonts", folder / "fonts", ignore=shutil.ignore_patterns("*.ttf", "*.woff"))
-    css = (KATEX / "katex.min.css").read_text(encoding="utf-8")
-    css = re.sub(r',url\([^)]*\.(?:woff|ttf)\) format\("[a-z]+"\)', "", css)
-    (folder / "katex.min.css").write_text(css, encoding="utf-8")
-    config.html_static_path.append(str(folder.parent))
+        raise ExtensionError(f"KaTeX is not in {KATEX}: run `make setup`")
 
 
 def setup(app):
     app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
-    app.add_css_file("katex/katex.min.css")
-    app.connect("config-inited", stage)
+    app.connect("config-inited", check)

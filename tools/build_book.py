@@ -58,7 +58,7 @@ def build(source, out, only=(), toc=None):
             "myst.domains",
             "myst.xref_missing",
             "ref",
-            "bibtex.missing_field",
+            "bibtex",
         ]
         overrides["nitpicky"] = False
     recorder = sys.stderr = Recorder(sys.stderr)
@@ -72,10 +72,8 @@ def build(source, out, only=(), toc=None):
     if status == 0:
         return None
     lines = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in recorder.lines]
-    faults = [
-        line for line in lines if re.search(r"(^|: )(WARNING|ERROR|CRITICAL): ", line)
-    ] or lines
-    return faults[0] if faults else f"Sphinx stopped with {status!r}"
+    faults = [line for line in lines if re.search(r"(^|: )(WARNING|ERROR|CRITICAL): ", line)]
+    return faults[0] if faults else " ".join(lines[-2:]) or f"Sphinx stopped with {status!r}"
 
 
 def main():

@@ -1,0 +1,59 @@
+"""What the chapters' text needs on its way to HTML: chapter numbers, folded solutions, tables that scroll, pictures described."""
+
+import re
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+from sphinx.util import logging
+from sphinx_exercise.nodes import is_exercise_node, is_solution_node
+
+LOGGER = logging.getLogger(__name__)
+
+
+class ChapterNumber(SphinxTransform):
+    """A chapter's title is typed as `# 3. Title`, for readers of the file. Sphinx counts by itself: take the typed number away."""
+
+    default_priority = 1
+
+    def apply(self):
+        title = next(self.document.findall(nodes.title), None)
+        if title and isinstance(title[0], nodes.Text):
+            title[0].parent.replace(
+                title[0], nodes.Text(re.sub(r"^\d+\.\s+", "", title[0].astext()))
+            )
+
+
+def demand_alt_text(app, doctree):
+    """A picture that nobody described is a fault of the build, not of the reader who cannot see it."""
+    for image in doctree.findall(nodes.image):
+        if not image.get("alt"):
+            LOGGER.warning(
+                "picture without alt text (a cell gives it as mystnb: image: alt)", location=image
+            )
+
+
+def html(text):
+    return nodes.raw("", text, format="html")
+
+
+def finish(app, doctree, docname):
+    # sphinx-exercise gives every exercise of a page the same two section ids, and folds by a script of another extension.
+    for section in list(doctree.findall(nodes.section)):
+        if section["ids"] in (["exercise-content"], ["solution-content"]):
+            section.replace_self(section.children)
+    for node in list(doctree.findall(is_solution_node)):
+        title, *content = node.children
+        opening = html(
+            f'<details class="solution" id="{node["ids"][0]}"><summary>{title.astext()}</summary>'
+        )
+        node.replace_self([opening, *content, html("</details>")])
+    for node in doctree.findall(is_exercise_node):
+        node["classes"].append("exercise")
+    for table in list(doctree.findall(nodes.table)):
+        table.replace_self([html('<div class="table-scroll">'), table.deepcopy(), html("</div>")])
+
+
+def setup(app):
+    app.add_transform(ChapterNumber)
+    app.connect("doctree-read", demand_alt_text)
+    app.connect("doctree-resolved", finish, priority=900)
