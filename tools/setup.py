@@ -181,24 +181,42 @@ def pip(*arguments):
 
 
 def call(command, progress=False, cwd=ROOT):
-    """Run quietly and return (exit code, output); progress shows a line every five seconds."""
-    lines, start, shown = [], time.monotonic(), time.monotonic()
-    with subprocess.Popen(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        stdin=subprocess.DEVNULL,
-        encoding="utf-8",
-        errors="replace",
-    ) as process:
-        for line in process.stdout:
-            lines.append(line)
-            if progress and time.monotonic() - shown > 5:
-                shown = time.monotonic()
-                say(f"    {shown - start:3.0f} s  {line.strip()[:80]}")
+    """Run quietly and return (exit code, output); progress tells every five seconds what goes on."""
+    lines, start, done = [], time.monotonic(), threading.Event()
+
+    def tell():
+        while not done.wait(5):
+            say(f"    {time.monotonic() - start:3.0f} s  {doing(lines)}")
+
+    if progress:
+        threading.Thread(target=tell, daemon=True).start()
+    try:
+        with subprocess.Popen(
+            [str(part) for part in command],
+            cwd=cwd,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            encoding="utf-8",
+            errors="replace",
+        ) as process:
+            for line in process.stdout:
+                lines.append(line)
+    finally:
+        done.set()
     return process.returncode, "".join(lines)
+
+
+def doing(lines):
+    """What pip is at: the first two words of the last line that begins with such a word."""
+    for line in reversed(lines):
+        words = line.split()
+        if words[:2] == ["Installing", "collected"]:
+            return f"unpacking {len(words) - 3} packages"
+        if words and words[0] in ("Collecting", "Downloading", "Building", "Preparing"):
+            return " ".join(words[:2])
+    return "starting"
 
 
 def explain(output):
