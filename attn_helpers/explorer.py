@@ -564,7 +564,9 @@ class Explorer(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Close the widget and the controls that it made; those that were handed to it stay."""
-        _close(getattr(self, "_options", []))
+        if self.comm is not None:
+            self.layout.close()
+            _close(self._options)
         super().close()
 
     def describe(self) -> str:

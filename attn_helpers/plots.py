@@ -42,10 +42,10 @@ PALETTE = {
         "#08285a",
     ],
     "signed": [
-        "#6b2c04",
-        "#a6500f",
-        "#d68238",
-        "#f2bb85",
+        "#4a1f03",
+        "#85400c",
+        "#c06f27",
+        "#f0b275",
         "#f7f7f7",
         "#98c4e2",
         "#3c88c0",
@@ -56,6 +56,7 @@ PALETTE = {
 }
 MANY_KEYS = 12  # above this many keys, weights are square-root mapped
 STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]  # of unlabelled ticks
+NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 TOLERANCE = 1e-4  # how far outside 0–1 rounding may carry a weight
 
 COLOURS = {
@@ -121,7 +122,7 @@ def as_finite(name: str, value, shape: str, ndim: int) -> torch.Tensor:
 def as_weights(name: str, value, shape: str, ndim: int, hint: str = "") -> torch.Tensor:
     """As `as_numbers`, with every entry between 0 and 1."""
     tensor = as_finite(name, value, shape, ndim)
-    low, high = tensor.min().item(), tensor.max().item()
+    low, high = tensor.min().item() + 0.0, tensor.max().item() + 0.0  # no minus at zero
     if low < -TOLERANCE or high > 1 + TOLERANCE:
         raise ValueError(
             f"{name} must be weights between 0 and 1, got values from {low:g} to {high:g}{hint}"
@@ -300,7 +301,8 @@ def new_figure(width: float, height: float) -> Figure:
 def svg(figure: Figure) -> bytes:
     """The figure as SVG: sharp at every zoom, and small."""
     buffer = BytesIO()
-    figure.savefig(buffer, format="svg", dpi=200, metadata={"Date": None, "Creator": None})
+    with drawing():
+        figure.savefig(buffer, format="svg", dpi=200, metadata=NO_METADATA)
     return buffer.getvalue()
 
 

@@ -41,9 +41,9 @@ def rounded(values: torch.Tensor, digits: int):
 
 
 def _integers(values: np.ndarray):
-    if values.ndim:
-        return [_integers(row) for row in values]
-    return int(values) if np.isfinite(values) else None
+    if np.isfinite(values).all():
+        return values.astype(np.int64).tolist()
+    return [_integers(row) for row in values] if values.ndim else None
 
 
 def text(integer: int, digits: int) -> str:
