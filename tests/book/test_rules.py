@@ -32,7 +32,7 @@ def test_chapter(path, rule):
 @pytest.mark.parametrize("rule", rules.OF_BUILT, ids=name)
 def test_built(site_dir, rule):
     built = sorted(site_dir.rglob("*.html"))
-    assert len(built) > len(CHAPTERS)
+    assert (site_dir / "index.html") in built
     faults = {str(p.relative_to(site_dir)): list(rule(p.read_text("utf-8"))) for p in built}
     assert {path: found for path, found in faults.items() if found} == {}
 
