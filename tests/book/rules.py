@@ -24,8 +24,8 @@ ROLES = {"eq", "ref", "doc", "term", "cite:t", "cite:p"}
 JUPYTEXT = {"extension": ".md", "format_name": "myst"}
 PICTURES = re.compile(r"\b(picture|plot_heatmaps?)\(")
 PLOTTING = re.compile(r"matplotlib|seaborn|\bplt\b|\bpyplot\b|\.imshow\(|^\s*[%!]", re.M)
-# A measurement typed into the text: three decimals or more, or a time or memory.
-TYPED = re.compile(r"(?<![\w.])\d+\.\d{3,}|(?<![\w.])\d[\d.,]*\s?(ms|s|seconds|MB|GB)\b")
+# A measurement typed into the text: three decimals or more, or a time. (Bytes follow from shapes.)
+TYPED = re.compile(r"(?<![\w.])\d+\.\d{3,}|(?<![\w.])\d[\d.,]*\s?(ms|s|seconds)\b")
 EMOJI = re.compile("[\U0001f300-\U0001faff\u2600-\u27bf]")
 FILLERS = re.compile(r"\b(simply|just|obviously|trivially|of course)\b", re.I)
 

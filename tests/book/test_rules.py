@@ -217,7 +217,7 @@ BREAKS = {
     "no_typed_measurements": [
         ("- It is so.", "- The loss is 0.0231."),
         ("- It is so.", "- It took 3.2 s."),
-        ("- It is so.", "- It took 550 MB."),
+        ("- It is so.", "- It took 55 ms."),
     ],
     "plain_words": [
         ("- It is so.", "- It is so!"),
