@@ -17,11 +17,12 @@ import numpy as np
 import torch
 from IPython import get_ipython
 from IPython.display import display
+from jaxtyping import Shaped
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap, Normalize, PowerNorm
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, FigureBase
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
@@ -76,7 +77,7 @@ _cjk = (
 )
 STYLE = {
     "font.family": ["DejaVu Sans", *(name for name in _cjk if name in _installed), "sans-serif"],
-    "font.size": 9,
+    "font.size": 9.0,
     "axes.titlesize": 10,
     "axes.labelsize": 9,
     "axes.spines.top": False,
@@ -257,7 +258,7 @@ def _annotate(mesh) -> None:
     cells = [cell for cell in np.ndindex(grid.shape) if grid[cell] is not np.ma.masked]
     texts = [f"{grid[cell]:.{digits}f}" for cell in cells]
     longest = max(texts, key=len, default="")
-    size = min(8.5, 8 * 0.86 * width / (_text_points(ax, longest, 8) or 1), height / 1.5)
+    size = min(8.5, 8 * 0.86 * width / (_text_points(ax, longest, 8.0) or 1), height / 1.5)
     if size < 5.5:
         return
     for (row, column), text in zip(cells, texts, strict=True):
@@ -330,7 +331,7 @@ def quiet(ax: Axes) -> Axes:
 
 
 def plot_heatmap(
-    weights,
+    weights: Shaped[torch.Tensor, "q k"] | Shaped[np.ndarray, "q k"] | Sequence,
     *,
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
@@ -387,7 +388,7 @@ def plot_heatmap(
 
 
 def plot_heatmaps(
-    weights,
+    weights: Shaped[torch.Tensor, "h q k"] | Shaped[np.ndarray, "h q k"] | Sequence,
     *,
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
@@ -487,7 +488,7 @@ def heatmap_size(matrices, queries, keys, titled, cell: float | None = None) -> 
     return max(width, 1.2), max(height, 1.0)
 
 
-def colour_bar(figure: Figure, mesh, axes: list[Axes]) -> None:
+def colour_bar(figure: FigureBase, mesh, axes: list[Axes]) -> None:
     """One colour bar for all the axes."""
     bar = figure.colorbar(mesh, ax=axes, fraction=0.05, pad=0.02, aspect=20)
     bar.outline.set_linewidth(0.5)

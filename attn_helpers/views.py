@@ -9,6 +9,7 @@ Python's ``f"{value:.2f}"`` writes.
 import json
 import math
 from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -40,7 +41,7 @@ def rounded(values: torch.Tensor, digits: int):
     return _integers(nearest)
 
 
-def _integers(values: np.ndarray):
+def _integers(values: np.ndarray | np.float64):
     if np.isfinite(values).all():
         return values.astype(np.int64).tolist()
     return [_integers(row) for row in values] if values.ndim else None
@@ -893,7 +894,7 @@ class Histogram(View):
 # --- drawing that several views share -------------------------------------------------------------------------
 
 
-def _dots(ax, x, y, weights, size: float = 16) -> None:
+def _dots(ax, x, y, weights, size=16) -> None:
     if weights is None:
         ax.scatter(x.numpy(), y.numpy(), s=size, color=GREY, alpha=0.8, linewidths=0, zorder=2)
         return
@@ -1019,7 +1020,7 @@ def _rows(small: list[bool], columns: int) -> list[list[int]]:
     return rows
 
 
-def picture(*views, columns: int | None = None, width: float | None = None):
+def picture(*views, columns: int | None = None, width: Real | None = None):
     """Show views as one static picture, drawn by matplotlib.
 
     Args:

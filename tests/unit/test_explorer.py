@@ -137,12 +137,14 @@ REFUSED = [
 ]  # fmt: skip
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize("abbreviation, kind, message", REFUSED)
 def test_what_cannot_be_swept_is_refused_with_what_to_use(abbreviation, kind, message):
     with pytest.raises(kind, match=message):
         control(x=abbreviation)
 
 
+@pytest.mark.messages
 def test_mistakes_in_the_decorator_are_named():
     def f(x, y):
         return Readout("r", x)
@@ -247,6 +249,7 @@ RETURNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize("function, kind, message", RETURNS)
 def test_wrong_results_are_refused(function, kind, message):
     with pytest.raises(kind, match=message):

@@ -371,6 +371,7 @@ WRONG = [
 ]  # fmt: skip
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize("call, kind, message", WRONG)
 def test_wrong_input_is_named(call, kind, message):
     with pytest.raises(kind, match=message):
