@@ -55,7 +55,7 @@ class SelfAttention(nn.Module):
 
 
 class MultiHeadAttention(nn.Module):
-    """h heads side by side, each with projections of its own, mixed by W_o.
+    """h heads side by side, each with projections of its own, mixed by W_o::
 
         Z_h    = softmax(Q W_q⁽ʰ⁾ (K W_k⁽ʰ⁾)ᵀ / √d) V W_v⁽ʰ⁾
         output = concat(Z_1, …, Z_h) W_o

@@ -32,7 +32,7 @@ def _table(length: int, dim: int, base: float) -> Float[Tensor, "length dim"]:
 def sinusoidal_encoding(
     length: int, dim: int, *, base: int | float = 10_000.0
 ) -> Float[Tensor, "{length} {dim}"]:
-    """Sines and cosines that count positions, slower from column to column.
+    """Sines and cosines that count positions, slower from column to column::
 
         P[i, 2j]   = sin(i / base^(2j/dim))
         P[i, 2j+1] = cos(i / base^(2j/dim))
@@ -99,7 +99,7 @@ class SinusoidalEncoding(nn.Module):
 def rotary(
     x: Float[Tensor, "*batch length dim"], *, base: int | float = 10_000.0
 ) -> Float[Tensor, "*batch length dim"]:
-    """Turn each pair of columns by an angle that grows with the position.
+    """Turn each pair of columns by an angle that grows with the position::
 
         out[i, 2j]   = x[i, 2j]·cos θ − x[i, 2j+1]·sin θ
         out[i, 2j+1] = x[i, 2j]·sin θ + x[i, 2j+1]·cos θ      with θ = i / base^(2j/dim)
