@@ -10,6 +10,11 @@ from attn_helpers.attention import (
     length_mask,
     masked_softmax,
 )
+from attn_helpers.checks.comparison import (
+    check_attention_cost,
+    check_bidirectional,
+    check_conv_layers,
+)
 from attn_helpers.checks.lookup import check_are_weights, check_hard_weights, check_soft_lookup
 from attn_helpers.checks.multi_head import (
     check_head_contributions,
@@ -40,6 +45,12 @@ from attn_helpers.checks.self_attention import (
     check_column_attention,
     check_look_back,
     check_self_attention,
+)
+from attn_helpers.checks.trained import (
+    check_attention_distance,
+    check_contribution,
+    check_sentence_vector,
+    check_sharpen,
 )
 from attn_helpers.checks.transformer import (
     check_cross_attention,

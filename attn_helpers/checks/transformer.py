@@ -131,7 +131,9 @@ def check_cross_attention(answer) -> None:
     causal = torch.ones(5, 5, dtype=torch.bool).tril()
     both = torch.cat([memory, y])
     slips = {
-        "queries and keys are swapped: the decoder asks, so the queries come from y": attend(memory, y),
+        "queries and keys are swapped: the decoder asks, so the queries come from y": attend(
+            memory, y
+        ),
         "this is self-attention of y: keys and values come from memory": attend(y),
         "this is self-attention of memory: the queries come from y": attend(memory),
         "the values come from y: keys and values both come from memory": attend(y, memory, y),
@@ -144,7 +146,9 @@ def check_cross_attention(answer) -> None:
     _compare_pair(call(answer, y.clone(), memory.clone(), attend), attend(y, memory), slips)
     y = _random(3, 8, seed=3)
     _compare_pair(call(answer, y.clone(), memory.clone(), attend), attend(y, memory), {})
-    passed("queries from the decoder, keys and values from the encoder: weights of 3 × 5 for each head")
+    passed(
+        "queries from the decoder, keys and values from the encoder: weights of 3 × 5 for each head"
+    )
 
 
 def _compare_pair(result, expected, slips: dict) -> None:
