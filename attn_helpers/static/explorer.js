@@ -127,17 +127,24 @@ function pen(parent) {
   };
 }
 
-// A palette as 256 colours, evenly spaced between its stops, each [red, green, blue].
+// Whether white is easier to read than black on a colour: its relative luminance, as WCAG defines it.
+function isDark(rgb) {
+  const [red, green, blue] = rgb.map((c) => (c / 255 <= 0.04045 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.179;
+}
+
+// A palette as 256 colours, evenly spaced between its stops, each [red, green, blue, dark].
 function colourTable(stops) {
   const rgb = stops.map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
   return range(256).map((i) => {
     const at = (i / 255) * (rgb.length - 1);
     const low = Math.min(Math.floor(at), rgb.length - 2);
-    return rgb[low].map((c, channel) => Math.round(c + (at - low) * (rgb[low + 1][channel] - c)));
+    const colour = rgb[low].map((c, channel) => Math.round(c + (at - low) * (rgb[low + 1][channel] - c)));
+    return [...colour, isDark(colour)];
   });
 }
 const COLOURS = { weights: colourTable(PALETTE.weights), signed: colourTable(PALETTE.signed) };
-const MISSING = [221, 221, 221];
+const MISSING = [221, 221, 221, false];
 
 // Where a number stands on its colour scale, from 0 to 1.
 function shade(number, scale, limit) {
@@ -152,17 +159,16 @@ function colourOf(number, scale, limit) {
   return table[Math.round(255 * shade(number, scale, limit))];
 }
 
-const isDark = ([red, green, blue]) => 0.3 * red + 0.59 * green + 0.11 * blue < 140;
-
 // One pixel per number; the browser enlarges them to crisp cells.
 function paint(canvas, columns, rows, colour) {
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
-  const context = canvas.getContext("2d");
+  const context = canvas.getContext("2d", { willReadFrequently: true }); // few pixels: keep them in main memory
   const image = context.createImageData(columns, rows);
+  const { data } = image;
   for (let i = 0; i < rows * columns; i++) {
-    const [red, green, blue] = colour(i);
-    image.data.set([red, green, blue, 255], 4 * i);
+    [data[4 * i], data[4 * i + 1], data[4 * i + 2]] = colour(i);
+    data[4 * i + 3] = 255;
   }
   context.putImageData(image, 0, 0);
 }
@@ -315,7 +321,7 @@ const heatmap = {
     const font = Math.min(FONT, (FONT * (across - 4)) / widest(texts));
     if (font >= 9) {
       texts.forEach((text, i) => put("text", {
-        class: isDark(colour(flat[i])) ? "attn-on-dark" : "attn-on-light", "text-anchor": "middle", "font-size": font,
+        class: colour(flat[i])[3] ? "attn-on-dark" : "attn-on-light", "text-anchor": "middle", "font-size": font,
         x: middleOf(i % columns, across, left), y: middleOf(Math.floor(i / columns), down, top) + 4,
       }, text));
     }

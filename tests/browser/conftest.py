@@ -1,0 +1,53 @@
+"""The sample page of explorers, served as the site is."""
+
+import threading
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def sample_url(tmp_path_factory):
+    """The address of the pages that `samples` writes, without a slash at its end."""
+    import samples
+
+    from tools import serve
+
+    folder = tmp_path_factory.mktemp("samples")
+    pages = {name: samples.page([name]) for name in samples.SAMPLES}
+    pages["views"] = samples.page([function.__name__ for function in samples.VIEWS])
+    pages["many"] = samples.page(["crew", "spread"], repeat=10)
+    pages["strict"] = samples.page(samples.SAMPLES, head=samples.POLICY)
+    pages["binder"] = samples.page(["crew"], body=samples.LAUNCH)
+    samples.write(folder, pages)
+    with serve.server(folder) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Open an address in a context of its own; whatever the page complains about fails the test."""
+    contexts, complaints = [], []
+
+    def opened(address, **options):
+        scripts = options.pop("scripts", [])
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                message.type in ("error", "warning") and complaints.append(message.text)
+            ),
+        )
+        for script in scripts:
+            page.add_init_script(script)
+        page.goto(address)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
