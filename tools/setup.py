@@ -174,18 +174,20 @@ def cpu_index_answers(seconds=2):
 
 
 def pip(*arguments):
-    failed, output = call([PYTHON, "-m", "pip", "install", *arguments], progress=True)
+    # Python compiles what is imported when it is; compiling everything here takes a minute.
+    command = [PYTHON, "-m", "pip", "install", "--no-compile", *arguments]
+    failed, output = call(command, progress=True)
     if failed:
         explain(output)
         raise Stop("pip could not install the packages:\n" + output[-2000:])
 
 
 def call(command, progress=False, cwd=ROOT):
-    """Run quietly and return (exit code, output); progress tells every five seconds what goes on."""
+    """Run quietly and return (exit code, output); progress tells every ten seconds what goes on."""
     lines, start, done = [], time.monotonic(), threading.Event()
 
     def tell():
-        while not done.wait(5):
+        while not done.wait(10):
             say(f"    {time.monotonic() - start:3.0f} s  {doing(lines)}")
 
     if progress:
@@ -215,7 +217,7 @@ def doing(lines):
         if words[:2] == ["Installing", "collected"]:
             return f"unpacking {len(words) - 3} packages"
         if words and words[0] in ("Collecting", "Downloading", "Building", "Preparing"):
-            return " ".join(words[:2])
+            return f"{words[0]} {words[1].split('-')[0]}"
     return "starting"
 
 
