@@ -230,7 +230,7 @@ function frameBox(view, width, height) {
 
 // --- the views ------------------------------------------------------------------------------------------------
 //
-// layout(view, width)   sizes that hold for every setting, so that nothing jumps; `most` is its natural width
+// layout(view, width)   sizes that hold for every setting, so that nothing jumps; from `least` to `most` wide
 // draw(v, box, tools)   draws one setting; returns the cells that pointer and arrow keys can visit
 // say(v)                the sentence of the text alternative
 // table(v)              the numbers shown, as {head, rows}
@@ -247,17 +247,18 @@ const heatmap = {
     const rowWidth = Math.min(widest(rowTexts.length ? rowTexts : ["00"]), 0.34 * width, 130);
     const left = Math.ceil(rowWidth) + 8 + (signed ? 0 : 16);
     const space = width - left - 6;
-    const across = Math.min(48, space / columns);
-    const needed = rows <= 24 || (rowTexts.length && rows <= 60) ? 13 : 0;
-    const down = Math.min(48, Math.max(across, needed), Math.max(480 / rows, needed));
+    // Square cells, unless labels need more height than there is width.
+    const across = Math.min(48, space / columns, Math.max(480 / rows, 9));
+    const down = Math.max(across, rows <= 24 || (rowTexts.length && rows <= 60) ? 13 : 0);
     const flat = columnTexts.length ? widest(columnTexts) + 6 <= across : true;
     const under = flat ? 20 : Math.min(widest(columnTexts), 110) + 12;
     const bottom = 2 + rows * down;
     const bar = bottom + under + (signed ? 6 : 20);
     return {
-      left, space, under, bar, signed,
-      top: 2, tall: rows * down, rowWidth,
+      left, space, under, bar, signed, rowWidth,
+      top: 2, wide: columns * across, tall: rows * down,
       height: bar + 26,
+      least: clamp(left + 6.5 * columns, 240, 380),
       most: left + Math.max(48 * columns, 190) + 6,
     };
   },
@@ -265,8 +266,8 @@ const heatmap = {
   draw(v, box, { put, canvas, place }) {
     const rows = v.values.length;
     const columns = v.values[0].length;
-    const across = Math.min(48, box.space / columns);
-    const down = Math.min(box.tall / rows, Math.max(48, across));
+    const across = Math.min(48, box.wide / columns);
+    const down = Math.min(48, box.tall / rows);
     const { left, top } = box;
     const bottom = top + rows * down;
     const right = left + columns * across;
@@ -328,7 +329,7 @@ const heatmap = {
     if (v.mark) {
       const [i, j] = v.mark;
       put("rect", {
-        class: "attn-mark", y: top + i * down, height: down,
+        class: "attn-mark", "stroke-width": down < 14 ? 1.5 : 2.5, y: top + i * down, height: down,
         x: left + (j ?? 0) * across, width: (j === null ? columns : 1) * across,
       });
     }
@@ -394,7 +395,7 @@ const bars = {
     const gutter = Math.min(widest(labels.length ? labels : [String(count)]), 0.38 * width, 150);
     return {
       step, count, gutter, left: Math.ceil(gutter) + 8, right: width - (step > 9 ? numbers + 8 : 4),
-      height: count * step + 24, most: 640,
+      height: count * step + 24, least: 250, most: 640,
     };
   },
 
@@ -464,7 +465,7 @@ const curveAt = (v, i) => v.curves
 const curve = {
   legend: (v) => v.names.filter(Boolean),
 
-  layout: (view, width) => ({ ...frameBox(view, width, clamp(0.62 * width, 210, 300)), most: 760 }),
+  layout: (view, width) => ({ ...frameBox(view, width, clamp(0.62 * width, 210, 300)), least: 280, most: 760 }),
 
   draw(v, box, { put }) {
     const { x, y } = drawFrame(put, v, box);
@@ -533,7 +534,7 @@ function pointTable(v, xs, ys, xname, yname) {
 }
 
 const points = {
-  layout: (view, width) => ({ ...frameBox(view, width, clamp(0.8 * width, 240, 360)), most: 560 }),
+  layout: (view, width) => ({ ...frameBox(view, width, clamp(0.8 * width, 240, 360)), least: 270, most: 560 }),
 
   draw(v, box, { put }) {
     const frame = v.equal ? { ...v, ...equalLimits(v, box) } : v;
@@ -614,7 +615,10 @@ const lines = {
     const gutter = (name) => Math.min(widest([WORDS[name], ...everyItem(view, name).flat()]), 0.36 * width);
     const [from, to] = [gutter("queries"), gutter("keys")];
     const end = Math.min(width, from + to + 260);
-    return { from, to, step: 26, left: from + 10, right: end - to - 10, end, height: 24 + 26 * count, most: from + to + 280 };
+    return {
+      from, to, step: 26, left: from + 10, right: end - to - 10, height: 24 + 26 * count,
+      least: from + to + 150, most: from + to + 280,
+    };
   },
 
   draw(v, box, { put }) {
@@ -627,7 +631,7 @@ const lines = {
       const w = shade(v.real("weights", n), v.scale, 1);
       put("line", {
         class: "attn-link", x1: box.left, x2: box.right, y1: y(i), y2: y(j),
-        "stroke-width": 0.5 + 5 * w, "stroke-opacity": 0.1 + 0.9 * w,
+        "stroke-width": 0.75 + 5 * w, "stroke-opacity": 0.2 + 0.8 * Math.sqrt(w),
       });
     }));
     v.weights.forEach((_, i) => put("text", {
@@ -815,7 +819,7 @@ function plotView(view, figure, choose) {
       svg.setAttribute("viewBox", `0 0 ${width} ${box.height}`);
       plot.style.aspectRatio = `${width} / ${box.height}`;
       figure.style.maxWidth = `${Math.ceil(box.most)}px`;
-      figure.style.flexBasis = `${Math.min(Math.ceil(box.most), 300)}px`;
+      figure.style.flexBasis = `${Math.ceil(Math.min(box.least, box.most))}px`;
     },
     draw(found) {
       v = found;
