@@ -26,6 +26,9 @@ ADMONITIONS = {
     "warning": "Warning",
 }
 FENCE = re.compile(r"^(`{3,}|:{3,})\{([\w-]+)\}\s*(.*)$")
+SOLUTION = re.compile(
+    r"^([`:]{3,})\{solution-start\}.*?^([`:]{3,})\{solution-end\}\s*^\2$", re.MULTILINE | re.DOTALL
+)
 MIME = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg"}
 
 
@@ -263,7 +266,10 @@ def first_cell(source, repository):
 
 def notebook(app, page, bibliography):
     repository = app.config.html_context["repository"]
-    source = jupytext.read(app.env.doc2path(page), fmt="md:myst")
+    written = Path(app.env.doc2path(page)).read_text("utf-8")
+    if app.config.without_solutions:
+        written = SOLUTION.sub("", written)
+    source = jupytext.reads(written, fmt="md:myst")
     text = Text(app.env, page, bibliography, repository["site"])
     cells = [nbformat.v4.new_code_cell(first_cell(Path(app.srcdir), repository))]
     for cell in source.cells:

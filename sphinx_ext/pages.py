@@ -1,5 +1,6 @@
 """What the chapters' text needs on its way to HTML: chapter numbers, folded solutions, tables that scroll, pictures described."""
 
+import os
 import re
 
 from docutils import nodes
@@ -42,6 +43,9 @@ def finish(app, doctree, docname):
         if section["ids"] in (["exercise-content"], ["solution-content"]):
             section.replace_self(section.children)
     for node in list(doctree.findall(is_solution_node)):
+        if app.config.without_solutions:
+            node.parent.remove(node)
+            continue
         title, *content = node.children
         opening = html(
             f'<details class="solution" id="{node["ids"][0]}"><summary>{title.astext()}</summary>'
@@ -54,6 +58,9 @@ def finish(app, doctree, docname):
 
 
 def setup(app):
+    # For a class: `BOOK_SOLUTIONS=0 make book` leaves the solutions out. (sphinx-exercise's own switch,
+    # hide_solutions, breaks on solutions that hold cells.)
+    app.add_config_value("without_solutions", os.environ.get("BOOK_SOLUTIONS") == "0", "env")
     app.add_transform(ChapterNumber)
     app.connect("doctree-read", demand_alt_text)
     app.connect("doctree-resolved", finish, priority=900)
