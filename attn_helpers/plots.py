@@ -258,8 +258,8 @@ def _annotate(mesh) -> None:
     cells = [cell for cell in np.ndindex(grid.shape) if grid[cell] is not np.ma.masked]
     texts = [f"{grid[cell]:.{digits}f}" for cell in cells]
     longest = max(texts, key=len, default="")
-    size = min(8.5, 8 * 0.86 * width / (_text_points(ax, longest, 8.0) or 1), height / 1.5)
-    if size < 5.5:
+    size = min(8.5, 8 * 0.82 * width / (_text_points(ax, longest, 8.0) or 1), height / 1.5)
+    if size < 6:
         return
     for (row, column), text in zip(cells, texts, strict=True):
         dark = luminance(mesh.to_rgba(float(grid[row, column]))) < 0.18
@@ -433,13 +433,13 @@ def plot_heatmaps(
     if columns is not None:
         columns = min(_validate.integer("columns", columns), len(matrices))
 
-    named = any(titles)
+    named, longest = any(titles), max(matrix.shape[1] for matrix in matrices)
+    least = 0.05 if row_labels is None and column_labels is None else 0.12  # inches of a cell
     if columns is None:
-        narrow, _ = heatmap_size(matrices, row_labels, column_labels, named, cell=0.12)
+        narrow, _ = heatmap_size(matrices, row_labels, column_labels, named, cell=least)
         most = max(1, min(4, int(9.0 / narrow)))
         columns = math.ceil(len(matrices) / math.ceil(len(matrices) / most))
-    longest = max(matrix.shape[1] for matrix in matrices)
-    cell = min(0.42, max(0.1, (9.0 / columns - 0.9) / longest))
+    cell = max(least, min(0.42, 2.8 / longest, (9.0 / columns - 0.9) / longest))
     width, height = heatmap_size(matrices, row_labels, column_labels, named, cell=cell)
     rows = math.ceil(len(matrices) / columns)
     scale = colour_scale(

@@ -429,7 +429,8 @@ class Bars(View):
         return digits, {"xlim": [min(low for low, _ in spans), max(high for _, high in spans)]}
 
     def size(self):
-        return 4.6, 0.5 + 0.3 * len(self.numbers["values"])
+        count = len(self.numbers["values"])
+        return 4.6, 0.5 + count * (0.3 if count <= 12 else 0.19)
 
     def draw(self, ax, scales):
         values = self.numbers["values"].tolist()
@@ -569,7 +570,7 @@ class Curve(View):
         across = [tensor for view in views for tensor in view._places()]
         along = [tensor for view in views for tensor in view._heights()]
         x = 0 if _whole(across) else _steps(digits["x"], across, facts["xlog"])
-        y = _steps(digits["curves"], along, facts["ylog"])
+        y = 0 if _whole(along) else _steps(digits["curves"], along, facts["ylog"])
         digits |= {"x": x, "px": x, "at": x, "curves": y, "py": y, "bands": y}
         return digits, {
             "xlim": _span(across, 0.02, facts["xlog"]),
@@ -837,20 +838,20 @@ class Arithmetic(View):
 
     def draw(self, ax, scales):
         facts = self.facts
+        values = [
+            word if number is None else text(rounded(number, self.digits), self.digits)
+            for number, word in zip(self.numbers["values"], facts["texts"], strict=True)
+        ]
+        columns = [facts["labels"], facts["expressions"], [value or "" for value in values]]
+        letters = [max(len(entry) for entry in column) + 2 for column in columns]
+        size = min(9.0, 120 * ax.figure.bbox.width / ax.figure.dpi / sum(letters))
         ax.axis("off")
         ax.set_title(facts["title"], loc="left")
-        rows = len(facts["labels"])
-        for i in range(rows):
-            number = self.numbers["values"][i]
-            value = (
-                facts["texts"][i]
-                if number is None
-                else text(rounded(number, self.digits), self.digits)
-            )
-            height = 1 - (i + 0.5) / rows
-            ax.text(0, height, facts["labels"][i], va="center", transform=ax.transAxes)
-            ax.text(0.3, height, facts["expressions"][i], va="center", transform=ax.transAxes)
-            ax.text(1, height, value or "", va="center", ha="right", transform=ax.transAxes)
+        starts = (0, letters[0] / sum(letters), 1)
+        for column, x, side in zip(columns, starts, ("left", "left", "right"), strict=True):
+            for i, entry in enumerate(column):
+                y = 1 - (i + 0.5) / len(column)
+                ax.text(x, y, entry, size=size, ha=side, va="center", transform=ax.transAxes)
 
 
 class Histogram(View):
@@ -885,7 +886,6 @@ class Histogram(View):
             colour = plots.PALETTE["lines"][i % len(plots.PALETTE["lines"])]
             heights, _ = np.histogram(sample.numpy(), edges, density=self.facts["density"])
             ax.stairs(heights, edges, color=colour, label=name, linewidth=1.4)
-            ax.stairs(heights, edges, color=colour, alpha=0.15, fill=True)
         ylabel = "density" if self.facts["density"] else "count"
         ax.set(title=self.facts["title"], xlabel=self.facts["xlabel"], ylabel=ylabel)
         _legend(ax, len(self.numbers))
@@ -924,9 +924,16 @@ def _legend(ax, count: int) -> None:
     )
 
 
-def _name_points(ax, x, y, labels) -> None:
-    """Write each label beside its point, on the side where it covers least."""
-    spots = ax.transData.transform(np.stack([x, y], 1))
+def _name_points(ax, numbers, labels) -> None:
+    """Write each label beside its point, on the side where it covers least of the points and arrows."""
+    x, y = numbers["x"].numpy(), numbers["y"].numpy()
+    drawn = np.stack([x, y], 1)
+    if numbers["arrows"] is not None:
+        along = [drawn + share * numbers["arrows"].numpy().T for share in np.linspace(0, 1, 6)]
+        drawn = np.concatenate(along)
+    if numbers["query"] is not None:
+        drawn = np.concatenate([drawn, numbers["query"].numpy()[None]])
+    spots = ax.transData.transform(drawn)
     reach = 4 * ax.figure.dpi / 72
     taken = [Bbox.from_extents(*(spot - reach), *(spot + reach)) for spot in spots]
     frame = ax.get_window_extent()
@@ -1004,7 +1011,7 @@ def figure_of(views, scales, columns=None, width=None):
     if named:
         figure.draw_without_rendering()  # places the axes, so that there is room to measure
     for view, ax in named:
-        _name_points(ax, view.numbers["x"], view.numbers["y"], view.facts["labels"])
+        _name_points(ax, view.numbers, view.facts["labels"])
     return figure, axes
 
 

@@ -185,6 +185,7 @@ def test_a_curve_gets_the_digits_that_a_smooth_line_needs(extent, digits):
     _, found = encoded(Curve(x, x * extent))
     assert found["curves"] == digits
     assert encoded(Curve(torch.arange(7), x))[1]["x"] == 0  # whole numbers need none
+    assert encoded(Curve(x, torch.arange(7)))[1]["curves"] == 0
 
 
 def test_log_axes_keep_the_smallest_number_apart_from_zero():
@@ -221,8 +222,8 @@ def test_whole_numbers_and_words_are_shown_as_they_are():
         (Heatmap([[-torch.inf]], signed=True, title="S"), ["S", "0.00"]),
         (Bars(WEIGHTS[0], labels=CREW), ["Ada 0.70, Bo 0.20, Cy 0.10"]),
         (Bars(torch.arange(9) / 10, title="B"), ["9", "8", "0.80", "0", "0.00"]),
-        (Curve([0, 1, 2], {"f": [0, 5, 9], "g": [1, 1, 1]}, at=1.2), ["1.20", "f 5.00", "g 1.00"]),
-        (Curve([0, 1], [1.0, 9.0], title="C"), ["C", "1.00", "9.00"]),
+        (Curve([0, 1, 2], {"f": [0, 5, 9], "g": [1, 1, 1]}, at=1.2), ["1.20", "f 5", "g 1"]),
+        (Curve([0, 1], [1.5, 9.0], title="C"), ["C", "1.50", "9.00"]),
         (Points(torch.eye(3)[:, :2], labels=CREW, weights=WEIGHTS[0]), ["3", "Ada", "0.70"]),
         (Points(torch.eye(2)), ["2"]),
         (Lines(WEIGHTS, queries=["a", "b"], keys=CREW), ["a", "Ada", "0.70"]),
