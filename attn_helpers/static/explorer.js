@@ -764,7 +764,7 @@ function plotView(view, figure, choose) {
     const inside = cell && cell[0] >= 0 && cell[0] < cells.rows && cell[1] >= 0 && cell[1] < cells.columns;
     at = inside ? cell : null;
     plot.classList.toggle("attn-pointing", Boolean(at));
-    if (!at) return;
+    if (!at) return void (tip.textContent = "");
     const [x, y, wide, tall] = cells.box(...at);
     for (const [name, value] of Object.entries({ x, y, width: wide, height: tall })) cursor.setAttribute(name, value);
     const text = cells.text(...at);
@@ -900,6 +900,8 @@ function createExplorer({ root, view, text }, payload, host) {
   let frame = 0;
   let quiet = 0;
   const followers = [];
+  root.setAttribute("role", "group");
+  root.setAttribute("aria-label", payload.name.replaceAll("_", " "));
   ruler.font = `${FONT}px ${getComputedStyle(root).fontFamily}`;
 
   const sentences = (at) => payload.views.map((one) => VIEWS[one.kind].say(lookUp(one, controls, at)))
@@ -1244,7 +1246,7 @@ function startStatic(root, key) {
     if (!wanted) return;
     wanted.forEach((option, i) => showOption[i](option));
     explorer.changed(wanted);
-    if (scroll) root.scrollIntoView({ block: "nearest" });
+    if (scroll) root.scrollIntoView({ block: scroll });
   }
 
   const explorer = createExplorer(parts, payload, { apply: move });
@@ -1254,8 +1256,9 @@ function startStatic(root, key) {
     link: () => `${location.href.split("#")[0]}#${addressOf(key, explorer)}`,
     binder: launch && (() => binderAddress(launch.href, addressOf(key, explorer))),
   });
-  restore(performance.getEntriesByType("navigation")[0]?.type === "navigate");
-  addEventListener("hashchange", () => restore(true));
+  // A link leads to its explorer; a reload stays where the reader was.
+  restore(performance.getEntriesByType("navigation")[0]?.type === "navigate" && "start");
+  addEventListener("hashchange", () => restore("nearest"));
 }
 
 // The page's own launch button, with the settings as `?attn=` of the notebook's address (read by the live widget).

@@ -1,0 +1,196 @@
+"""One explorer in a real JupyterLab: ipywidgets' own controls move the picture, and Python sees where they stand."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+CELLS = [
+    """
+import ipywidgets, torch
+from attn_helpers import Bars, Heatmap, Readout, explore
+
+TOKENS = ["the", "cat", "sat"]
+
+@explore(x=(0.0, 2.0, 0.1), kernel=["gaussian", "boxcar"], query=(0, 2), key=(0, 2), causal=False)
+def demo(x, kernel, query, key, causal):
+    scores = x * torch.eye(3) + (kernel == "boxcar") * torch.arange(3) / 2
+    weights = torch.eye(3) if causal else scores.softmax(-1)
+    return (
+        Heatmap(weights, queries=TOKENS, keys=TOKENS, select=("query", "key"), mark=(query, key)),
+        Bars(weights[query], labels=TOKENS),
+        Readout("cell", weights[query, key]),
+    )
+""",
+    "print(demo.explorer.settings, demo.explorer.controls['x'].value)",
+    "demo.explorer.controls['x'].value = 0.52; demo.explorer.settings = {'kernel': 'gaussian'}",
+    "ipywidgets.VBox([demo.explorer, demo.explorer])",
+]
+
+
+@pytest.fixture(scope="module")
+def lab_url(tmp_path_factory):
+    """A JupyterLab of its own on a free port, with one notebook."""
+    folder = tmp_path_factory.mktemp("lab")
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"c{i}",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": source,
+        }
+        for i, source in enumerate(CELLS)
+    ]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    notebook = {
+        "cells": cells,
+        "metadata": {"kernelspec": kernel},
+        "nbformat": 4,
+        "nbformat_minor": 5,
+    }
+    (folder / "live.ipynb").write_text(json.dumps(notebook))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = os.environ | {
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "PYTHONPATH": str(ROOT),
+    }
+    environment.pop("ATTN_STATIC", None)
+    options = [
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+        f"--ServerApp.root_dir={folder}",
+        "--IdentityProvider.token=",
+        "--LabApp.news_url=",
+        "--LabApp.extension_manager=readonly",
+    ]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "jupyterlab", *options],
+        env=environment,
+        cwd=folder,
+        stdout=(folder / "log.txt").open("w"),
+        stderr=subprocess.STDOUT,
+    )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(f"{address}/api")
+                break
+            except OSError:
+                assert server.poll() is None, (folder / "log.txt").read_text()
+                time.sleep(0.25)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def run(page, number):
+    """Run a cell and wait for it."""
+    cell = page.locator(".jp-CodeCell").nth(number)
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function(
+        "number => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell')[number]"
+        ".querySelector('.jp-InputPrompt').textContent)",
+        arg=number,
+        timeout=90_000,
+    )
+    return cell
+
+
+def settles(page, view, **wanted):
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        shown = json.loads(view.get_attribute("data-settings"))
+        if wanted.items() <= shown.items():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"shows {shown}, not {wanted}")
+
+
+def test_an_explorer_in_jupyterlab(browser, lab_url):
+    page = browser.new_page(viewport={"width": 1280, "height": 1400})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    # opened as "Open in Binder at this setting" does
+    page.goto(f"{lab_url}/lab/tree/live.ipynb?attn=demo%3Fx%3D1.5%26kernel%3Dboxcar")
+    page.locator(".jp-CodeCell").first.wait_for(timeout=90_000)
+    page.wait_for_function("document.body.textContent.includes('| Idle')", timeout=90_000)
+    cell = run(page, 0)
+    view = cell.locator(".attn-explorer-view")
+    view.wait_for()
+    settles(page, view, x=1.5, kernel="boxcar", query=1, key=1, causal=False)
+    controls = cell.locator(".attn-explorer-controls")
+    assert controls.locator(".widget-slider").count() == 3  # ipywidgets' own
+    before = view.inner_html()
+
+    controls.locator(".noUi-handle").first.focus()
+    page.keyboard.press("ArrowRight")
+    settles(page, view, x=1.6)
+    assert view.inner_html() != before
+    controls.locator("select").select_option("gaussian")
+    settles(page, view, kernel="gaussian")
+    controls.locator("input[type=checkbox]").check()
+    settles(page, view, causal=True)
+    texts = view.locator(".attn-number").all_text_contents()
+    assert texts == ["0.00", "1.00", "0.00"]
+
+    canvas = view.locator("canvas").first
+    box = canvas.bounding_box()
+    page.mouse.click(box["x"] + box["width"] * 5 / 6, box["y"] + box["height"] / 6)
+    settles(page, view, query=0, key=2)
+    text = run(page, 1).locator(".jp-OutputArea-output").inner_text()
+    assert text.split() == [
+        "{'x':",
+        "1.6,",
+        "'kernel':",
+        "'gaussian',",
+        "'query':",
+        "0,",
+        "'key':",
+        "2,",
+        "'causal':",
+        "True}",
+        "1.6",
+    ]
+
+    run(page, 2)  # set from Python, off the slider's grid
+    settles(page, view, x=0.5, kernel="gaussian")
+    cell.locator(".attn-explorer-more > summary").click()
+    cell.get_by_role("button", name="Pin this setting").click()
+    assert cell.locator(".attn-pinned canvas").count() == 2
+    cell.get_by_role("button", name="Reset").click()
+    settles(page, view, x=1, kernel="gaussian", query=1, key=1, causal=False)
+    assert cell.locator(".attn-call code").inner_text().startswith("demo(x=1.0, ")
+
+    both = run(page, 3).locator(".attn-explorer-view")
+    both.nth(1).wait_for()
+    cell.locator(".noUi-handle").first.focus()
+    page.keyboard.press("ArrowRight")
+    for one in (view, both.first, both.last):
+        settles(page, one, x=1.1)
+    run(page, 0)  # again: the author's default, and no view of the old one is left
+    settles(page, cell.locator(".attn-explorer-view"), x=1)
+    assert cell.locator(".attn-explorer").count() == 1
+    page.evaluate("document.body.dataset.jpThemeLight = 'false'")
+    assert (
+        cell.locator(".attn-fill").first.evaluate("bar => getComputedStyle(bar).fill")
+        == "rgb(111, 183, 240)"
+    )
+    assert errors == []
+    page.close()
