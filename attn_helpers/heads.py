@@ -4,6 +4,8 @@ Shapes: q queries, k keys, n rows of a sequence, e = embed_dim, h heads of width
 batch axes. `nn.Linear` stores the transpose of the W of the formulas: ``W_q(x)`` is x W_q.
 """
 
+import math
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
@@ -191,9 +193,20 @@ class MultiHeadAttention(nn.Module):
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """torch's kernel, which never stores the weights; a query that may look at nothing gets 0."""
-    seen = None if mask is None else mask.any(dim=-1, keepdim=True)
-    if mask is None or seen.all():
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
-    # What the kernels give for an empty row differs between devices, so they never see one.
-    output = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | ~seen, dropout_p=dropout)
-    return torch.where(seen, output, 0.0)
+    # The kernel is used for exactly one batch axis; torch falls back to storing the weights otherwise.
+    batch = torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
+
+    def flat(x: Tensor) -> Tensor:
+        return x.expand(*batch, *x.shape[-3:]).reshape(math.prod(batch), *x.shape[-3:])
+
+    q, k, v = flat(q), flat(k), flat(v)
+    if mask is None:
+        output = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
+    else:
+        mask = flat(mask) if mask.ndim > 2 else torch.atleast_2d(mask)
+        # What the kernels give for an empty row differs between devices, so they never see one.
+        seen = mask.any(dim=-1, keepdim=True)
+        visible = mask if seen.all() else mask | ~seen
+        output = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
+        output = output if visible is mask else torch.where(seen, output, 0.0)
+    return output.reshape(*batch, *output.shape[-3:])

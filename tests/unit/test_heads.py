@@ -5,6 +5,7 @@ import itertools
 import pytest
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from attn_helpers import MultiHeadAttention, SelfAttention, causal_mask
 
@@ -118,6 +119,20 @@ def test_batch_axes_broadcast(need_weights):
     assert weights is None or weights.shape == (2, 11, 3, 3, 4)
     for i, j in itertools.product(range(2), range(11)):
         assert torch.allclose(output[i, j], layer(queries[i, 0], keys[j], values)[0], atol=1e-5)
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)], ids=str)
+@pytest.mark.parametrize("mask", [None, (5,), (5, 5), (1, 1, 5)], ids=str)
+def test_the_fused_path_never_stores_the_weights(batch, mask):
+    """With only the flash kernel allowed, torch raises where it would have to take another."""
+    layer = MultiHeadAttention(8, 2)
+    x = torch.randn(*batch, 5, 8)
+    if mask is not None:
+        if len(mask) > len(batch) + 2:
+            mask = mask[1:]
+        mask = torch.ones(mask, dtype=torch.bool)
+    with sdpa_kernel(SDPBackend.FLASH_ATTENTION):
+        assert layer(x, mask=mask, need_weights=False)[0].shape == x.shape
 
 
 @BOTH_PATHS
