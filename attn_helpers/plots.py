@@ -259,7 +259,7 @@ def _annotate(mesh) -> None:
     texts = [f"{grid[cell]:.{digits}f}" for cell in cells]
     longest = max(texts, key=len, default="")
     size = min(8.5, 8 * 0.82 * width / (_text_points(ax, longest, 8.0) or 1), height / 1.5)
-    if size < 6:
+    if size < 6.8:
         return
     for (row, column), text in zip(cells, texts, strict=True):
         dark = luminance(mesh.to_rgba(float(grid[row, column]))) < 0.18

@@ -255,12 +255,13 @@ def _span(tensors, margin: float, log: bool = False) -> list[float]:
 
 
 def _steps(digits: int, tensors, log: bool = False) -> int:
-    """Digits that make a drawn quantity smooth; none for whole numbers."""
+    """Digits that make a drawn quantity smooth."""
     entries = torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
-    if log:
-        smallest = entries.abs()[entries != 0].min().item() if entries.any() else 1.0
-        return max(digits, 2 - math.floor(math.log10(smallest)))
     extent = (entries.max() - entries.min()).item()
+    if log:  # three figures of the smallest, as far as the largest leaves room in an exact integer
+        smallest, largest = entries.min().item(), entries.max().item()
+        wanted = 2 - math.floor(math.log10(smallest))
+        return max(digits, min(wanted, 15 - math.ceil(math.log10(largest))))
     return digits if extent == 0 else max(digits, math.ceil(math.log10(SMOOTH / extent)))
 
 

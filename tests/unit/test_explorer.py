@@ -5,6 +5,8 @@ import json
 import re
 
 import ipywidgets
+import nbclient
+import nbformat
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -614,3 +616,25 @@ def test_no_progress_bar_on_a_page(monkeypatch, clock):
     monkeypatch.setattr(explorer, "get_ipython", Kernel)
     monkeypatch.setattr(explorer, "display", lambda *_, **__: pytest.fail("shown"))
     assert list(progress(range(10))) == list(range(10))
+
+
+CELL = """
+import torch
+from attn_helpers import Bars, explore, plot_heatmap
+@explore(x=(0, 3), flag=False)
+def bars(x, flag):
+    return Bars([x / 3])
+plot_heatmap(torch.eye(3))
+"""
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_a_real_kernel(static, monkeypatch):
+    """Static: HTML and an SVG, and no widget state, for which a page would load scripts from other hosts."""
+    monkeypatch.setenv("ATTN_STATIC", "1" if static else "0")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    kinds = [set(output.data) - {"text/plain"} for output in notebook.cells[0].outputs]
+    first = "text/html" if static else "application/vnd.jupyter.widget-view+json"
+    assert kinds == [{first}, {"image/svg+xml"}]  # and the axes, last in the cell, print nothing
+    assert ("widgets" in notebook.metadata) is not static

@@ -194,6 +194,13 @@ def test_log_axes_keep_the_smallest_number_apart_from_zero():
     assert 0 < props["ylim"][0] < 2e-5
 
 
+def test_log_axes_of_any_range_can_be_stored():
+    for low, high in [(1e-17, 1.0), (1e-9, 1e9), (1e-3, 1e-2)]:
+        props, digits = encoded(Curve([1.0, 2.0], [low, high], ylog=True, digits=0))
+        assert 0 < max(props["curves"][0]) <= 2**53
+        assert digits["curves"] >= 0
+
+
 def test_points_limits_hold_query_and_arrows():
     props, _ = encoded(Points([[0.0, 0.0]], query=(5, -7), arrows=[[-3.0, 1.0]]))
     assert props["xlim"][0] < -3 and props["xlim"][1] > 5
