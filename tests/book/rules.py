@@ -22,6 +22,7 @@ DIRECTIVES |= {
 }
 ROLES = {"eq", "ref", "doc", "term", "cite:t", "cite:p"}
 JUPYTEXT = {"extension": ".md", "format_name": "myst"}
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 PICTURES = re.compile(r"\b(picture|plot_heatmaps?)\(")
 PLOTTING = re.compile(r"matplotlib|seaborn|\bplt\b|\bpyplot\b|\.imshow\(|^\s*[%!]", re.M)
 # A measurement typed into the text: three decimals or more, or a time. (Bytes follow from shapes.)
@@ -50,9 +51,9 @@ def front_matter(page, book):
     if not page.cells:
         return
     form = page.front.get("jupytext", {}).get("text_representation", {})
-    kernel = page.front.get("kernelspec", {}).get("name")
-    if {key: form.get(key) for key in JUPYTEXT} != JUPYTEXT or kernel != "python3":
-        yield f"expected {JUPYTEXT} and kernel python3, got {form} and {kernel}"
+    kernel = page.front.get("kernelspec")
+    if {key: form.get(key) for key in JUPYTEXT} != JUPYTEXT or kernel != KERNEL:
+        yield f"expected {JUPYTEXT} and {KERNEL}, got {form} and {kernel}"
 
 
 def template(page, book):

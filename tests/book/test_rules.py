@@ -60,6 +60,8 @@ jupytext:
     extension: .md
     format_name: myst
 kernelspec:
+  display_name: Python 3
+  language: python
   name: python3
 ---
 
@@ -164,7 +166,11 @@ GOOD = GOOD.replace("EXERCISES\n", "".join(EXERCISE.replace("N", str(n)) for n i
 BREAKS = {
     "one_title": [("## First", "# First"), ("# 7. A good page\n", "")],
     "label_is_file_name": [("(07-good)=", "(good)="), ("(07-good)=\n", "")],
-    "front_matter": [("format_name: myst", "format_name: light"), ("name: python3", "name: julia")],
+    "front_matter": [
+        ("format_name: myst", "format_name: light"),
+        ("name: python3", "name: julia"),
+        ("  display_name: Python 3\n", ""),
+    ],
     "template": [
         ("## Summary", "## In short"),
         ("**You need**", "You need"),
