@@ -2,7 +2,7 @@
 # (python -m tools serve).
 PYTHON ?= python3
 
-COMMANDS = serve book test test-slow fuzz lint clean setup
+COMMANDS = serve book test test-slow fuzz bench lint clean setup
 
 .PHONY: $(COMMANDS)
 $(COMMANDS):

@@ -23,6 +23,7 @@ COMMANDS = {
     "test": test.main,
     "test-slow": test.slow,
     "fuzz": test.fuzz,
+    "bench": test.bench,
     "lint": lint.main,
     "clean": setup.clean,
 }

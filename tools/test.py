@@ -42,6 +42,13 @@ def fuzz():
     return 0
 
 
+def bench():
+    """The table of the book against what people would use instead."""
+    setup.prepare(tests=True)
+    browser.find_or_install()
+    return setup.run(setup.PYTHON, "-m", "bench")
+
+
 def everything(marked, of_helpers):
     """Run in three groups, all of them even if one fails; return whether one did."""
     setup.prepare(tests=True)

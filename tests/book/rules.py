@@ -20,6 +20,7 @@ DIRECTIVES |= {
     "glossary",
     "bibliography",
 }
+GENERATED = {"helpers": {"eval-rst"}, "status": {"page-costs"}}
 ROLES = {"eq", "ref", "doc", "term", "cite:t", "cite:p"}
 JUPYTEXT = {"extension": ".md", "format_name": "myst"}
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -73,8 +74,9 @@ def template(page, book):
 
 def vocabulary(page, book):
     """Few directives and roles, so that JupyterLab and the downloads can show each of them."""
+    known = DIRECTIVES | GENERATED.get(page.path.stem, set())
     for d in page.directives:
-        if d.name is not None and d.name not in DIRECTIVES:
+        if d.name is not None and d.name not in known:
             yield f"line {d.line}: directive {d.name}"
     for number, _, text in page.prose:
         for role in re.findall(r"\{([a-z:]+)\}`", text):
@@ -207,7 +209,7 @@ def equation_references(page, book):
 
 def no_outputs(page, book):
     """No output is kept in the source: it would be shown long after it stopped being true."""
-    for sign in ("data:image", "```{code-output}", "widget-state", "```{glue", "```{eval"):
+    for sign in ("data:image", "```{code-output}", "widget-state", "{glue", "{eval}"):
         if sign in page.text:
             yield sign
 
