@@ -518,12 +518,9 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, payload: dict, controls: list[Control], results: list[tuple]):
         super().__init__(payload=payload, controls={c.name: c.widget for c in controls})
         self._options, self._leading = controls, False
-        position = np.ravel_multi_index(self._indices(), [len(c.values) for c in controls])
-        self._default = results[position]
-        self._scales = [
-            type(view).common([result[i] for result in results])[1]
-            for i, view in enumerate(self._default)
-        ]
+        indices = self._indices()
+        self._default = results[np.ravel_multi_index(indices, [len(c.values) for c in controls])]
+        self._encoded = look_up(payload, indices)
         self._follow()
         for control in controls:
             control.widget.observe(self._follow, names="value")
@@ -571,13 +568,27 @@ class Explorer(anywidget.AnyWidget):
 
     def describe(self) -> str:
         """The text alternative at the settings the explorer was made with."""
-        indices = [control["index"] for control in self.payload["controls"]]
-        told = [views.describe(*view) for view in look_up(self.payload, indices)]
+        told = [views.describe(*view) for view in self._encoded]
         return " ".join(sentence for sentence in told if sentence)
+
+    def picture(self) -> tuple[str, int, int]:
+        """A small picture at the same settings: a data URI, and its size in CSS pixels."""
+        with plots.drawing():
+            figure, _ = views.figure_of(self._default, [props for _, props, _ in self._encoded])
+            width, height = (round(inches * 96) for inches in figure.get_size_inches())
+            source = "data:image/svg+xml," + quote(plots.svg(figure), safe=" /:;=,.()-")
+            if len(gzip.compress(source.encode())) > MOST_PICTURE:
+                buffer = BytesIO()
+                figure.savefig(buffer, format="png", dpi=110)
+                image, buffer = Image.open(buffer).convert("RGB").quantize(24), BytesIO()
+                image.save(buffer, format="png", optimize=True)
+                bitmap = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+                source = min(source, bitmap, key=lambda uri: len(gzip.compress(uri.encode())))
+        return source, width, height
 
     def html(self) -> str:
         """The explorer as one element of a page, with a picture of the default setting for those without scripts."""
-        source, width, height = fallback(self._default, self._scales)
+        source, width, height = self.picture()
         told = html.escape(self.describe())
         return (
             f'<div class="attn-explorer" data-name="{html.escape(self.payload["name"])}">'
@@ -588,22 +599,6 @@ class Explorer(anywidget.AnyWidget):
             f'<script type="application/json" class="attn-explorer-data">{_json(self.payload)}</script>'
             "</div>"
         )
-
-
-def fallback(shown: tuple, scales: list[dict]) -> tuple[str, int, int]:
-    """A small picture of the views: a data URI, and its size in CSS pixels."""
-    with plots.drawing():
-        figure, _ = views.figure_of(shown, scales)
-        width, height = (round(inches * 96) for inches in figure.get_size_inches())
-        source = "data:image/svg+xml," + quote(plots.svg(figure), safe=" /:;=,.()-")
-        if len(gzip.compress(source.encode())) > MOST_PICTURE:
-            buffer = BytesIO()
-            figure.savefig(buffer, format="png", dpi=110)
-            image, buffer = Image.open(buffer).convert("RGB").quantize(24), BytesIO()
-            image.save(buffer, format="png", optimize=True)
-            bitmap = "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
-            source = min(source, bitmap, key=lambda uri: len(gzip.compress(uri.encode())))
-    return source, width, height
 
 
 def _close(controls: list[Control]) -> None:

@@ -86,7 +86,13 @@ class View:
         """Width and height of a static picture in inches."""
         return 4.6, 3.0
 
+    @staticmethod
+    def tell(props: dict, digits: dict[str, int]) -> str:
+        """One sentence about the encoded view."""
+        raise NotImplementedError
+
     def draw(self, ax, scales: dict) -> None:
+        """Draw the view into matplotlib's axes."""
         raise NotImplementedError
 
 
@@ -100,93 +106,29 @@ def _encode(value, digits: int):
 
 def describe(kind: str, props: dict, digits: dict[str, int]) -> str:
     """One sentence that says what an encoded view shows; the page makes the same one when a slider moves."""
-    say, title = WORDS["say"], props.get("title") or WORDS["views"][kind]
+    title = props.get("title") or WORDS["views"][kind]
+    return KINDS[kind].tell(props | {"title": title}, digits)
 
-    def name(labels, i):
-        return str(i) if labels is None else labels[i]
 
-    if kind in ("heatmap", "lines"):
-        values = props["values" if kind == "heatmap" else "weights"]
-        queries, keys = props["queries"], props["keys"]
-        shown = [[-math.inf if v is None else v for v in row] for row in values]
-        d = digits["values" if kind == "heatmap" else "weights"]
-        row = props["row"] if kind == "lines" else (props["mark"] or [None])[0]
-        if kind == "heatmap" and props["scale"] == "signed":
-            finite = [v for line in values for v in line if v is not None] or [0]
-            return say["heatmap_signed"].format(
-                title=title,
-                rows=len(values),
-                columns=len(values[0]),
-                low=text(min(finite), d),
-                high=text(max(finite), d),
-            )
-        best = max(range(len(shown)), key=lambda i: max(shown[i])) if row is None else row
-        column = max(range(len(shown[best])), key=lambda j: shown[best][j])
-        if row is not None and shown[best][column] == 0:
-            return say["nothing"].format(title=title, row=name(queries, row))
-        return say[kind if row is None else f"{kind}_row"].format(
-            title=title,
-            rows=len(values),
-            columns=len(values[0]),
-            row=name(queries, best),
-            column=name(keys, column),
-            value=text(shown[best][column], d),
-        )
-    if kind == "bars":
-        values, labels, d = props["values"], props["labels"], digits["values"]
-        if len(values) <= 6:
-            entries = (f"{name(labels, i)} {text(v, d)}" for i, v in enumerate(values))
-            return say["bars"].format(title=title, list=", ".join(entries))
-        high, low = values.index(max(values)), values.index(min(values))
-        return say["bars_many"].format(
-            title=title,
-            count=len(values),
-            label=name(labels, high),
-            value=text(values[high], d),
-            low_label=name(labels, low),
-            low=text(values[low], d),
-        )
-    if kind == "curve":
-        d = digits["curves"]
-        if props["at"] is not None:
-            nearest = min(range(len(props["x"])), key=lambda i: abs(props["x"][i] - props["at"]))
-            entries = (
-                f"{n} {text(curve[nearest], d)}".strip()
-                for n, curve in zip(props["names"], props["curves"], strict=True)
-            )
-            at = text(props["at"], digits["at"])
-            return say["curve_at"].format(title=title, at=at, list=", ".join(entries))
-        entries = (
-            say["range"].format(name=n, low=text(min(curve), d), high=text(max(curve), d)).strip()
-            for n, curve in zip(props["names"], props["curves"], strict=True)
-        )
-        return say["curve"].format(title=title, list=", ".join(entries))
-    if kind == "points":
-        count, weights = len(props["x"]), props["weights"]
-        if weights is None:
-            return say["points"].format(title=title, count=count)
-        best = weights.index(max(weights))
-        return say["points_weights"].format(
-            title=title,
-            count=count,
-            label=name(props["labels"], best),
-            value=text(weights[best], digits["weights"]),
-        )
-    if kind == "readout":
-        value = props["text"] if props["value"] is None else text(props["value"], digits["value"])
-        value = f"{value} {props['unit']}" if props["unit"] else value
-        return say["readout"].format(label=props["label"], value=value)
-    if kind == "arithmetic":
-        steps = zip(props["labels"], props["values"], props["texts"], strict=True)
-        told = [
-            (label, word if value is None else text(value, digits["values"]))
-            for label, value, word in steps
-            if value is not None or word is not None
-        ]
-        if not told:
-            return ""
-        return say["arithmetic"].format(title=title, label=told[-1][0], value=told[-1][1])
-    raise ValueError(f"kind must be a kind of view, got {kind!r}")
+def _name(labels: list[str] | None, i: int) -> str:
+    return str(i) if labels is None else labels[i]
+
+
+def _tell_weights(kind: str, values, row: int | None, props: dict, digits: int) -> str:
+    """Where the largest weight is: in a row, or in the whole matrix."""
+    best = max(range(len(values)), key=lambda i: max(values[i])) if row is None else row
+    column = values[best].index(max(values[best]))
+    words = {
+        "title": props["title"],
+        "rows": len(values),
+        "columns": len(values[0]),
+        "row": _name(props["queries"], best),
+        "column": _name(props["keys"], column),
+        "value": text(values[best][column], digits),
+    }
+    if row is None:
+        return WORDS["say"][kind].format(**words)
+    return WORDS["say"][f"{kind}_row" if values[row][column] else "nothing"].format(**words)
 
 
 # --- arguments that several views share -----------------------------------------------------------------------
@@ -355,6 +297,21 @@ class Heatmap(View):
         )
         return width + 0.8, height
 
+    @staticmethod
+    def tell(props, digits):
+        values = props["values"]
+        if props["scale"] != "signed":
+            row = props["mark"][0] if props["mark"] else None
+            return _tell_weights("heatmap", values, row, props, digits["values"])
+        finite = [v for line in values for v in line if v is not None] or [0]
+        return WORDS["say"]["heatmap_signed"].format(
+            title=props["title"],
+            rows=len(values),
+            columns=len(values[0]),
+            low=text(min(finite), digits["values"]),
+            high=text(max(finite), digits["values"]),
+        )
+
     def draw(self, ax, scales):
         limit = scales["limit"] / 10**self.digits
         ax.set_title(self.facts["title"])
@@ -432,6 +389,23 @@ class Bars(View):
     def size(self):
         count = len(self.numbers["values"])
         return 4.6, 0.5 + count * (0.3 if count <= 12 else 0.19)
+
+    @staticmethod
+    def tell(props, digits):
+        values, labels, title = props["values"], props["labels"], props["title"]
+        shown = [text(value, digits["values"]) for value in values]
+        if len(values) <= 6:
+            entries = ", ".join(f"{_name(labels, i)} {value}" for i, value in enumerate(shown))
+            return WORDS["say"]["bars"].format(title=title, list=entries)
+        high, low = values.index(max(values)), values.index(min(values))
+        return WORDS["say"]["bars_many"].format(
+            title=title,
+            count=len(values),
+            label=_name(labels, high),
+            value=shown[high],
+            low_label=_name(labels, low),
+            low=shown[low],
+        )
 
     def draw(self, ax, scales):
         values = self.numbers["values"].tolist()
@@ -578,6 +552,26 @@ class Curve(View):
             "ylim": _span(along, 0.06, facts["ylog"]),
         }
 
+    @staticmethod
+    def tell(props, digits):
+        def shown(number):
+            return text(number, digits["curves"])
+
+        curves = list(zip(props["names"], props["curves"], strict=True))
+        if props["at"] is None:
+            say = WORDS["say"]["range"]
+            entries = [
+                say.format(name=name, low=shown(min(curve)), high=shown(max(curve))).strip()
+                for name, curve in curves
+            ]
+            return WORDS["say"]["curve"].format(title=props["title"], list=", ".join(entries))
+        gaps = [abs(x - props["at"]) for x in props["x"]]
+        nearest = gaps.index(min(gaps))
+        entries = [f"{name} {shown(curve[nearest])}".strip() for name, curve in curves]
+        return WORDS["say"]["curve_at"].format(
+            title=props["title"], at=text(props["at"], digits["at"]), list=", ".join(entries)
+        )
+
     def draw(self, ax, scales):
         numbers, facts = self.numbers, self.facts
         colours = plots.PALETTE["lines"]
@@ -677,6 +671,16 @@ class Points(View):
     def size(self):
         return 4.6, 3.6
 
+    @staticmethod
+    def tell(props, digits):
+        words = {"title": props["title"], "count": len(props["x"])}
+        if props["weights"] is None:
+            return WORDS["say"]["points"].format(**words)
+        best = props["weights"].index(max(props["weights"]))
+        words["label"] = _name(props["labels"], best)
+        words["value"] = text(props["weights"][best], digits["weights"])
+        return WORDS["say"]["points_weights"].format(**words)
+
     def draw(self, ax, scales):
         numbers, facts = self.numbers, self.facts
         _dots(ax, numbers["x"], numbers["y"], numbers["weights"], size=40)
@@ -741,6 +745,10 @@ class Lines(View):
     def size(self):
         return 3.6, 0.6 + 0.24 * max(self.numbers["weights"].shape)
 
+    @staticmethod
+    def tell(props, digits):
+        return _tell_weights("lines", props["weights"], props["row"], props, digits["weights"])
+
     def draw(self, ax, scales):
         weights = self.numbers["weights"]
         rows, columns = weights.shape
@@ -786,6 +794,13 @@ class Readout(View):
 
     def size(self):
         return 4.6, 0.4
+
+    @staticmethod
+    def tell(props, digits):
+        number = props["value"]
+        value = props["text"] if number is None else text(number, digits["value"])
+        value = f"{value} {props['unit']}" if props["unit"] else value
+        return WORDS["say"]["readout"].format(label=props["label"], value=value)
 
     def draw(self, ax, scales):
         number = self.numbers["value"]
@@ -836,6 +851,19 @@ class Arithmetic(View):
 
     def size(self):
         return 6.4, 0.35 + 0.28 * len(self.facts["labels"])
+
+    @staticmethod
+    def tell(props, digits):
+        steps = zip(props["labels"], props["values"], props["texts"], strict=True)
+        told = [
+            (label, word if number is None else text(number, digits["values"]))
+            for label, number, word in steps
+            if number is not None or word is not None
+        ]
+        if not told:
+            return ""
+        label, value = told[-1]
+        return WORDS["say"]["arithmetic"].format(title=props["title"], label=label, value=value)
 
     def draw(self, ax, scales):
         facts = self.facts
@@ -890,6 +918,9 @@ class Histogram(View):
         ylabel = "density" if self.facts["density"] else "count"
         ax.set(title=self.facts["title"], xlabel=self.facts["xlabel"], ylabel=ylabel)
         _legend(ax, len(self.numbers))
+
+
+KINDS = {view.kind: view for view in (Heatmap, Bars, Curve, Points, Lines, Readout, Arithmetic)}
 
 
 # --- drawing that several views share -------------------------------------------------------------------------

@@ -426,7 +426,7 @@ def test_the_picture_of_a_page_is_small():
         ),
         x=(0, 1),
     )
-    source, width, height = explorer.fallback(e._default, e._scales)
+    source, width, height = e.picture()
     assert (
         source.startswith(("data:image/svg+xml,", "data:image/png;base64,")) and '"' not in source
     )
@@ -437,7 +437,7 @@ def test_the_picture_of_a_page_is_small():
 def test_a_heavy_drawing_becomes_a_bitmap():
     x = torch.linspace(0, 9, 4000)
     e = swept(lambda a: Curve(x, x, points=(x, torch.rand(4000)), digits=0), a=[1])
-    source, _, _ = explorer.fallback(e._default, e._scales)
+    source, _, _ = e.picture()
     assert source.startswith("data:image/png;base64,")
 
 
