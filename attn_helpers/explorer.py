@@ -39,6 +39,7 @@ from attn_helpers import _validate, plots, views
 MOST_SETTINGS = 20_000
 MOST_BYTES = 150_000
 MOST_PICTURE = 12_000  # bytes of a fallback drawing, above which a bitmap may be smaller
+Selection = ipywidgets.widgets.widget_selection._Selection  # lists, radio and toggle buttons
 STATIC_FOLDER = Path(__file__).parent / "static"
 
 
@@ -102,7 +103,7 @@ class Control:
     @property
     def index(self) -> int:
         """The option that the widget stands at; a slider moved off its grid from Python is at the nearest."""
-        if isinstance(self.widget, ipywidgets.widgets.widget_selection._Selection):
+        if isinstance(self.widget, Selection):
             return self.widget.index
         return self.find(self.widget.value)
 
@@ -121,7 +122,7 @@ class Control:
 
     def go(self, index: int) -> None:
         """Move the widget to an option."""
-        if isinstance(self.widget, ipywidgets.widgets.widget_selection._Selection):
+        if isinstance(self.widget, Selection):
             self.widget.index = index
         else:
             self.widget.value = self.values[index]
@@ -141,57 +142,59 @@ def _source(name, value) -> str:
 
 def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control], dict]:
     """The controls of a function, and its fixed arguments, by the grammar of `ipywidgets.interact`."""
-    name = function.__name__
-    parameters = inspect.signature(function).parameters
-    takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    for argument in abbreviations:
-        if argument not in parameters and not takes_any:
-            raise TypeError(
-                f"{name} has no argument {argument!r}; expected controls for "
-                f"{', '.join(parameters) or 'none'}"
-            )
-    asked = []
-    for argument, parameter in parameters.items():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
-            continue
-        if argument in abbreviations:
-            asked.append((argument, abbreviations[argument], parameter.default))
-        elif parameter.default is not parameter.empty:
-            asked.append((argument, parameter.default, parameter.default))
-        else:
-            raise TypeError(
-                f"{name} needs a control for its argument {argument!r}: "
-                f"explore({argument}=...), got controls for {', '.join(abbreviations) or 'none'}"
-            )
-    rest = [
-        (argument, abbreviations[argument], inspect.Parameter.empty) for argument in abbreviations
-    ]
-    asked += [entry for entry in rest if entry[0] not in parameters]
-    controls, fixed = [], {}
-    for entry in asked:
+    name, controls, fixed = function.__name__, [], {}
+    read = ipywidgets.interactive.widgets_from_abbreviations
+    for argument, abbreviation, default in _abbreviations(function, abbreviations):
         try:
-            [widget] = ipywidgets.interactive.widgets_from_abbreviations(
-                ipywidgets.interactive, [entry]
-            )
+            [widget] = read(ipywidgets.interactive, [(argument, abbreviation, default)])
         except (TypeError, ValueError, traitlets.TraitError) as error:
             raise _as_argument_error(error)(
-                f"{name}: the control {entry[0]!r} must be a tuple (min, max, step), a list, a dict, a bool or an "
-                f"ipywidgets control, got {entry[1]!r}: {error}"
+                f"{name}: the control {argument!r} must be a tuple (min, max, step), a list, a dict, "
+                f"a bool or an ipywidgets control, got {abbreviation!r}: {error}"
             ) from error
         if isinstance(widget, ipywidgets.fixed):
-            fixed[entry[0]] = widget.value
-        else:
-            control = _control(name, entry[0], widget)
-            control.made_here = widget is not entry[1]
-            control.go(control.index)  # a value between two steps: to the nearest
-            if not widget.style.description_width:
-                widget.style.description_width = "initial"  # the whole name is readable
-            controls.append(control)
+            fixed[argument] = widget.value
+            continue
+        control = _control(name, argument, widget)
+        control.made_here = widget is not abbreviation
+        control.go(control.index)  # a value between two steps: to the nearest
+        if not widget.style.description_width:
+            widget.style.description_width = "initial"  # the whole name is readable
+        controls.append(control)
     if not controls:
         raise ValueError(
             f"{name} needs at least one control, got none: @explore(x=(0.0, 5.0, 0.1))"
         )
     return controls, fixed
+
+
+def _abbreviations(function: Callable, given: dict) -> list[tuple]:
+    """Argument, abbreviation and default of each control, in the order of the function's arguments."""
+    name, empty = function.__name__, inspect.Parameter.empty
+    parameters = inspect.signature(function).parameters
+    named = {
+        argument: parameter.default
+        for argument, parameter in parameters.items()
+        if parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+    }
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    for argument in given:
+        if argument not in named and not takes_any:
+            raise TypeError(
+                f"{name} has no argument {argument!r}; "
+                f"expected controls for {', '.join(named) or 'none'}"
+            )
+    for argument, default in named.items():
+        if argument not in given and default is empty:
+            raise TypeError(
+                f"{name} needs a control for its argument {argument!r}: explore({argument}=...), "
+                f"got controls for {', '.join(given) or 'none'}"
+            )
+    arguments = [*named, *(argument for argument in given if argument not in named)]
+    defaults = [named.get(argument, empty) for argument in arguments]
+    return [
+        (a, given.get(a, default), default) for a, default in zip(arguments, defaults, strict=True)
+    ]
 
 
 def _as_argument_error(error: Exception) -> type[Exception]:
@@ -202,7 +205,7 @@ def _control(function: str, name: str, widget) -> Control:
     w = ipywidgets
     if isinstance(widget, (w.Checkbox, w.ToggleButton)):
         return Control(name, widget, "checkbox", [False, True], [False, True], ["off", "on"])
-    if isinstance(widget, w.widgets.widget_selection._Selection):
+    if isinstance(widget, Selection):
         options = widget._options_full
         kind = "slider" if isinstance(widget, w.SelectionSlider) else "select"
         kind = {w.RadioButtons: "radio", w.ToggleButtons: "toggle"}.get(type(widget), kind)
@@ -228,9 +231,8 @@ def _control(function: str, name: str, widget) -> Control:
     else:
         raise TypeError(f"{function}: the control {name!r} {_instead(widget)}")
     texts = _number_texts(values)
-    if (
-        getattr(widget, "readout_format", "") == ".2f"
-    ):  # the default: as many decimals as the step has
+    if getattr(widget, "readout_format", "") == ".2f":
+        # that is the default: show as many decimals as the step has
         widget.readout_format = f".{len(texts[0].partition('.')[2])}f"
     return Control(name, widget, "slider", values, values, texts)
 
@@ -293,16 +295,15 @@ def sweep(function: Callable, controls: list[Control], fixed: dict) -> list[tupl
         longest = max(controls, key=lambda control: len(control.values))
         raise _too_many(function.__name__, count, shape, longest.name, len(longest.values))
     threads, grad = torch.get_num_threads(), torch.is_grad_enabled()
-    torch.set_num_threads(
-        1
-    )  # many tiny calls: several threads spend their time waiting for one another
+    # many tiny calls: several threads would spend their time waiting for one another
+    torch.set_num_threads(1)
+    names = [control.name for control in controls]
+    combinations = list(itertools.product(*(control.values for control in controls)))
     results: list[tuple] = []
     try:
-        with closing(
-            progress(list(itertools.product(*(c.values for c in controls))))
-        ) as combinations:
-            for options in combinations:
-                arguments = dict(zip((c.name for c in controls), options, strict=True))
+        with closing(progress(combinations)) as steps:
+            for options in steps:
+                arguments = dict(zip(names, options, strict=True))
                 results.append(_run(function, arguments, fixed))
                 _same_kinds(function.__name__, arguments, results[-1], results[0])
     finally:
@@ -462,14 +463,20 @@ def compressed(value) -> int:
 
 
 def _check_selects(name: str, controls: list[Control], results: list[tuple]) -> None:
-    known = [control.name for control in controls]
-    for result in results:
-        for view in result:
-            for chosen in view.facts.get("select") or []:
-                if chosen not in known:
-                    raise ValueError(
-                        f"{name}: select must name controls ({', '.join(known)}), got {chosen!r}"
-                    )
+    """Choosing a cell sets two controls: they exist, and have an option for each row or column."""
+    options = {control.name: len(control.values) for control in controls}
+    for view in itertools.chain.from_iterable(results):
+        for i, chosen in enumerate(view.facts.get("select") or []):
+            if chosen not in options:
+                raise ValueError(
+                    f"{name}: select must name controls ({', '.join(options)}), got {chosen!r}"
+                )
+            count = view.numbers["values"].shape[i]
+            if count > options[chosen]:
+                raise ValueError(
+                    f"{name}: select names {chosen!r}, which must have an option for each of the "
+                    f"{count} {'columns' if i else 'rows'} of the heatmap, got {options[chosen]}"
+                )
 
 
 def _check_size(payload: dict) -> None:

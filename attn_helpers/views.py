@@ -542,6 +542,8 @@ class Curve(View):
     def common(cls, views):
         digits, _ = super().common(views)
         facts = views[0].facts
+        if len({(view.facts["xlog"], view.facts["ylog"]) for view in views}) > 1:
+            raise ValueError("xlog and ylog must be the same for every setting, got both")
         across = [tensor for view in views for tensor in view._places()]
         along = [tensor for view in views for tensor in view._heights()]
         x = 0 if _whole(across) else _steps(digits["x"], across, facts["xlog"])

@@ -247,6 +247,8 @@ RETURNS = [
     (lambda x: Readout("r", 1) if x else Bars([1.0]), ValueError, r"expected bars, got readout"),
     (lambda x: Readout("r", 0.5, digits=x), ValueError, r"digits of a view .*expected 0, got 1 from .*\(x=1\)"),
     (lambda x: Heatmap([[1.0]], select=("x", "y")), ValueError, r"select must name controls \(x\), got 'y'"),
+    (lambda x: Heatmap(torch.eye(4), select=("x", "x")), ValueError, r"select names 'x', which must have an option for each of the 4 rows .*got 3"),
+    (lambda x: Curve([1, 2], [1, 2], xlog=bool(x)), ValueError, r"xlog and ylog must be the same for every setting"),
     (lambda x: Heatmap([[torch.nan]]), ValueError, r"\(x=0\) raised ValueError: values .*NaN"),
 ]  # fmt: skip
 
