@@ -201,7 +201,7 @@ function axis([low, high], from, to, log) {
 function drawFrame(put, v, box) {
   const x = axis(v.xlim, box.left, box.right, v.xlog);
   const y = axis(v.ylim, box.bottom, box.top, v.ylog);
-  for (const [at, text] of ticks(...v.xlim, (box.right - box.left) / 70, v.xlog)) {
+  for (const [at, text] of ticks(...v.xlim, (box.right - box.left) / 55, v.xlog)) {
     put("line", { class: "attn-grid", x1: x(at), x2: x(at), y1: box.top, y2: box.bottom });
     put("text", { class: "attn-tick", x: x(at), y: box.bottom + 16, "text-anchor": "middle" }, text);
   }
@@ -542,15 +542,18 @@ const points = {
     const xs = v.x.map((n) => x(v.real("x", n)));
     const ys = v.y.map((n) => y(v.real("y", n)));
     const sizes = xs.map((_, i) => (v.weights ? 3 + 8 * Math.sqrt(v.real("weights", v.weights[i])) : 4.5));
+    const busy = xs.map((cx, i) => [cx - sizes[i], ys[i] - sizes[i], 2 * sizes[i], 2 * sizes[i]]);
     v.arrows?.[0].forEach((dx, i) => {
       const tip = [x(v.real("x", v.x[i]) + v.real("arrows", dx)), y(v.real("y", v.y[i]) + v.real("arrows", v.arrows[1][i]))];
       put("path", { class: "attn-arrow", d: arrowPath(xs[i], ys[i], ...tip) });
+      for (const t of [0.4, 0.6, 0.8, 1]) {
+        busy.push([xs[i] + t * (tip[0] - xs[i]) - 3, ys[i] + t * (tip[1] - ys[i]) - 3, 6, 6]);
+      }
     });
     xs.forEach((cx, i) => put("circle", {
       class: v.weights ? "attn-point attn-weighted" : "attn-point", cx, cy: ys[i], r: sizes[i],
       "fill-opacity": v.weights ? 0.12 + 0.88 * Math.sqrt(v.real("weights", v.weights[i])) : 0.8,
     }));
-    const busy = xs.map((cx, i) => [cx - sizes[i], ys[i] - sizes[i], 2 * sizes[i], 2 * sizes[i]]);
     if (v.query) {
       const [qx, qy] = [x(v.real("query", v.query[0])), y(v.real("query", v.query[1]))];
       put("path", { class: "attn-query", d: `M${qx} ${qy - 8}L${qx + 8} ${qy}L${qx} ${qy + 8}L${qx - 8} ${qy}Z` });
@@ -1031,7 +1034,7 @@ function drawTables(parent, explorer) {
   for (const table of tablesOf(explorer)) {
     const scroll = element("div", "attn-scroll", parent);
     scroll.tabIndex = 0;
-    scroll.setAttribute("role", "region");
+    scroll.setAttribute("role", "group");
     scroll.setAttribute("aria-label", table.title);
     const made = element("table", "", scroll);
     element("caption", "", made, table.title);
@@ -1056,7 +1059,8 @@ function pinning(explorer, view, actions) {
   const side = element("div", "attn-side", stage);
   const now = element("p", "attn-stage-title", side);
   side.append(view);
-  const held = element("section", "attn-side attn-pinned");
+  const held = element("div", "attn-side attn-pinned");
+  held.setAttribute("role", "group");
   let drawing = null;
   const caption = () => {
     if (drawing) now.textContent = fill(WORDS.now, { settings: explorer.texts() });

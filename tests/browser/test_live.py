@@ -176,7 +176,7 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
     assert cell.locator(".attn-pinned canvas").count() == 2
     cell.get_by_role("button", name="Reset").click()
     settles(page, view, x=1, kernel="gaussian", query=1, key=1, causal=False)
-    assert cell.locator(".attn-call code").inner_text().startswith("demo(x=1.0, ")
+    cell.locator(".attn-call code", has_text="demo(x=1.0, ").wait_for()
 
     both = run(page, 3).locator(".attn-explorer-view")
     both.nth(1).wait_for()
