@@ -6,7 +6,7 @@ import re
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 from sphinx.util import logging
-from sphinx_exercise.nodes import is_exercise_node, is_solution_node
+from sphinx_exercise.nodes import is_solution_node
 
 LOGGER = logging.getLogger(__name__)
 
@@ -37,24 +37,25 @@ def html(text):
     return nodes.raw("", text, format="html")
 
 
+def put_in_place(node, *others):
+    """As node.replace_self, which would wrap the first of the others in the old node's id and classes."""
+    at = node.parent.index(node)
+    node.parent[at : at + 1] = others
+
+
 def finish(app, doctree, docname):
-    # sphinx-exercise gives every exercise of a page the same two section ids, and folds by a script of another extension.
+    # sphinx-exercise gives every exercise of a page the same section ids, and folds by the script of another extension.
     for section in list(doctree.findall(nodes.section)):
         if section["ids"] in (["exercise-content"], ["solution-content"]):
-            section.replace_self(section.children)
+            put_in_place(section, *section.children)
     for node in list(doctree.findall(is_solution_node)):
-        if app.config.without_solutions:
-            node.parent.remove(node)
-            continue
         title, *content = node.children
-        opening = html(
+        folded = (
             f'<details class="solution" id="{node["ids"][0]}"><summary>{title.astext()}</summary>'
         )
-        node.replace_self([opening, *content, html("</details>")])
-    for node in doctree.findall(is_exercise_node):
-        node["classes"].append("exercise")
+        put_in_place(node, html(folded), *content, html("</details>"))
     for table in list(doctree.findall(nodes.table)):
-        table.replace_self([html('<div class="table-scroll">'), table.deepcopy(), html("</div>")])
+        put_in_place(table, html('<div class="table-scroll">'), table, html("</div>"))
 
 
 def setup(app):

@@ -15,6 +15,12 @@ from sphinx_ext import downloads, repository
 
 HERE = Path(__file__).parent
 
+# What others write into a page that keeps a reader with a screen reader from it.
+MENDED = {
+    'role="doc-biblioentry"': 'role="listitem"',  # Sphinx: deprecated, and not what a list holds
+    ' aria-label="Toggle hidden content"': "",  # myst-nb: hides the words that are there
+}
+
 # Drawn for this book on a 24 × 24 grid, as strokes.
 ICONS = {
     "menu": '<path d="M4 7h16M4 12h16M4 17h16"/>',
@@ -98,6 +104,9 @@ def complete(app, pagename, templatename, context, doctree):
         if doctree
         else {}
     )
+    context["body"] = context.get("body", "")
+    for fault, repair in MENDED.items():
+        context["body"] = context["body"].replace(fault, repair)
     context.update(
         asset=asset,
         icons=ICONS,
@@ -113,7 +122,7 @@ def complete(app, pagename, templatename, context, doctree):
             includehidden=True, collapse=False, titles_only=True, maxdepth=1
         ),
         page_sections=sections(context.get("toc")) if doctree else "",
-        has_explorer='class="attn-explorer"' in context.get("body", ""),
+        has_explorer='class="attn-explorer"' in context["body"],
         notebook=notebook,
         notebooks_zip=f"{downloads.FOLDER}/{downloads.ARCHIVE}",
         launch=in_repository,

@@ -93,9 +93,10 @@ def test_accessible(browser, site_url, pages, theme):
             page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
             page.evaluate(AXE.read_text(encoding="utf-8"))
             found = page.evaluate(
-                "(tags) => axe.run(document, {runOnly: tags}).then((r) => r.violations)", RULES
+                "(tags) => axe.run({exclude: [['.katex-html']]}, {runOnly: tags}).then((r) => r.violations)",
+                RULES,
             )
-            for violation in found:
+            for violation in found:  # formulas: their MathML is read, the glyphs are hidden
                 where = [node["html"][:200] for node in violation["nodes"][:3]]
                 faults.append(f"{name}: {violation['id']}: {violation['help']}: {where}")
     assert faults == []
@@ -243,12 +244,9 @@ def test_colours_are_chosen_and_kept(browser, site_url, chapters):
         assert page.evaluate(paper) == dark
         assert "dark" in button.inner_text()
         button.click()
+        assert page.evaluate("document.documentElement.dataset.theme") == "light"
         page.emulate_media(color_scheme="dark")
-        assert page.evaluate("document.documentElement.dataset") == {
-            "content_root": "../",
-            "mode": "auto",
-            "theme": "dark",
-        }
+        page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
 
 
 def test_storage_forbidden(browser, site_url, chapters):

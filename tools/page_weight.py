@@ -1,0 +1,57 @@
+"""What a page costs a reader: every byte that Chromium loads for it, compressed as a server would.
+
+python -m tools.page_weight [FOLDER]     a table of the built site's pages
+"""
+
+import gzip
+import sys
+from pathlib import Path
+
+COMPRESSED = (".woff2", ".png", ".jpg", ".zip")  # already; gzip would add bytes
+
+
+def weigh(browser, url):
+    """Load the page as a first visitor; return {address: bytes} of all that came."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    answers = []
+    page.on("response", lambda answer: answers.append(answer))
+    page.goto(url, wait_until="networkidle")
+    height = page.evaluate("document.body.scrollHeight")
+    for y in range(0, height, 800):  # what loads only when it comes into sight counts too
+        page.evaluate(f"scrollTo(0, {y})")
+    page.wait_for_load_state("networkidle")
+    sizes = {}
+    for answer in answers:
+        if answer.request.method != "GET" or answer.url.startswith("data:"):
+            continue
+        body = answer.body()
+        path = answer.url.split("?")[0]
+        sizes[path] = len(body) if path.endswith(COMPRESSED) else len(gzip.compress(body, 6))
+    context.close()
+    return sizes
+
+
+def main(folder):
+    import threading
+
+    from playwright.sync_api import sync_playwright
+
+    from tools import browser, serve
+
+    with serve.server(folder) as server, sync_playwright() as playwright:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        chromium = playwright.chromium.launch(
+            executable_path=browser.find(), args=browser.arguments()
+        )
+        print(f"{'kB':>6} {'files':>6}  page")
+        for file in sorted(Path(folder).rglob("*.html")):
+            name = file.relative_to(folder).as_posix()
+            sizes = weigh(chromium, f"http://127.0.0.1:{server.server_port}/{name}")
+            print(f"{sum(sizes.values()) / 1000:6.0f} {len(sizes):6}  {name}")
+        chromium.close()
+        server.shutdown()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "_build/html")
