@@ -36,7 +36,7 @@ const FONT = 12;
 function widthOf(text) {
   return ruler.measureText(text).width;
 }
-const widest = (texts) => Math.max(0, ...texts.map(widthOf));
+const widest = (texts) => [...new Set(texts)].reduce((most, text) => Math.max(most, widthOf(text)), 0);
 
 function shorten(text, width) {
   if (widthOf(text) <= width) return text;
@@ -873,23 +873,22 @@ function picture(parent, payload, choose) {
     last = indices;
     payload.views.forEach((view, i) => views[i].draw(lookUp(view, payload.controls, indices)));
   };
-  // A box that is not shown yet has no width: draw for a phone and again when it gets one.
-  const widthNow = (view) => Math.floor(view.plot.clientWidth) || 300;
   const plots = views.filter((view) => view.plot);
-  for (const view of plots) view.resize(widthNow(view));
   const widths = new Map();
-  for (const view of plots) view.resize(widthNow(view)); // the first pass set the figures' own limits
-  const observer = new ResizeObserver(() => {
+  function fit() {
     let changed = false;
     for (const view of plots) {
-      const width = widthNow(view);
+      const width = view.plot.clientWidth || 300; // none while it is not shown: drawn again when it is
       if (widths.get(view) === width) continue;
       widths.set(view, width);
       view.resize(width);
       changed = true;
     }
-    if (changed && last) draw(last);
-  });
+    return changed;
+  }
+  fit();
+  fit(); // the first one set how wide each figure may be
+  const observer = new ResizeObserver(() => fit() && last && draw(last));
   for (const view of plots) observer.observe(view.plot);
   return { draw, remove: () => observer.disconnect() };
 }
