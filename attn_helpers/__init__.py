@@ -2,6 +2,10 @@
 
 __version__ = "1.0.0"  # pyproject.toml reads it from here
 
+from attn_helpers import _versions
+
+_versions.check()  # before anything imports what it checks
+
 from attn_helpers.attention import (
     AdditiveAttention,
     attention,

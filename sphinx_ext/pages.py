@@ -49,6 +49,9 @@ def finish(app, doctree, docname):
         if section["ids"] in (["exercise-content"], ["solution-content"]):
             put_in_place(section, *section.children)
     for node in list(doctree.findall(is_solution_node)):
+        if app.config.without_solutions:
+            node.parent.remove(node)
+            continue
         title, *content = node.children
         folded = (
             f'<details class="solution" id="{node["ids"][0]}"><summary>{title.astext()}</summary>'
