@@ -68,8 +68,12 @@ function lookUp(view, controls, indices) {
 
 const everyItem = (view, name) => (view.props[name]?.items ?? []).filter((item) => item !== null);
 
-// The longest text an attribute takes, for boxes that keep their size while the settings change.
-const longest = (texts) => texts.reduce((a, b) => (String(b).length > a.length ? String(b) : a), "");
+// The widest text an attribute takes, for boxes that keep their size while the settings change.
+function longest(texts) {
+  const different = [...new Set(texts)].map(String);
+  const widths = different.map(widthOf);
+  return different[widths.indexOf(Math.max(...widths))] ?? "";
+}
 
 // --- drawing tools --------------------------------------------------------------------------------------------
 
@@ -173,11 +177,16 @@ function paint(canvas, columns, rows, colour) {
   context.putImageData(image, 0, 0);
 }
 
+function powerOfTen(exponent) {
+  if (Math.abs(exponent) < 5) return String(+`1e${exponent}`);
+  return "10" + [...String(exponent)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+}
+
 // Axis ticks at 1, 2 or 5 times a power of ten; on a logarithmic axis at powers of ten.
 function ticks(low, high, count, log) {
   if (log) {
-    const powers = range(Math.floor(Math.log10(high)) - Math.ceil(Math.log10(low)) + 1);
-    return powers.map((i) => 10 ** (i + Math.ceil(Math.log10(low)))).map((at) => [at, String(at)]);
+    const first = Math.ceil(Math.log10(low));
+    return range(Math.floor(Math.log10(high)) - first + 1).map((i) => [10 ** (first + i), powerOfTen(first + i)]);
   }
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -914,12 +923,12 @@ function createExplorer({ root, view, text }, payload, host) {
     if (i >= 0) host.apply(i, clamp(cell[side], 0, controls[i].values.length - 1));
   });
 
-  // The longest of a few hundred texts stands for the longest of all: the paragraph keeps that height.
+  // The widest of a few hundred texts, and a little more, stands for the widest of all: the paragraph keeps that height.
   const variants = controls.flatMap((control, i) => range(control.values.length)
     .map((option) => controls.map((c, k) => (k === i ? option : c.index))));
   const step = Math.ceil(variants.length / 200);
   text.replaceChildren();
-  const write = steady(text, variants.filter((_, k) => k % step === 0).map(sentences).concat(sentences(indices)));
+  const write = steady(text, [...variants.filter((_, k) => k % step === 0), indices].map((at) => `${sentences(at)} 0000`));
   text.setAttribute("role", "status");
 
   view.replaceChildren();
