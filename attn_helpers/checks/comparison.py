@@ -1,6 +1,7 @@
 """Checks for chapter 8: what attention costs, how far convolution reaches, recurrence both ways."""
 
 import math
+from numbers import Real
 
 import torch
 from torch import Tensor
@@ -16,7 +17,7 @@ def _counts(answer, sizes) -> Tensor:
         count = call(answer, *pair)
         if isinstance(count, Tensor) and count.numel() == 1:
             count = count.item()
-        if isinstance(count, bool) or not isinstance(count, (int, float)):
+        if isinstance(count, bool) or not isinstance(count, Real):
             slip(f"expected a number for {pair}, got {validate.describe(count)}")
         counts.append(float(count))
     return torch.tensor(counts, dtype=torch.float64)
@@ -55,6 +56,15 @@ def check_attention_cost(answer) -> None:
                 lambda n, d: 2 * right(n, d)
             ),
             "n and d are swapped": of(lambda n, d: right(d, n)),
+            "each of the n² scores is counted as one: it costs d multiply-adds, and so does each of the "
+            "n·d entries of the weighted sum, n of them": (
+                of(lambda n, d: 3 * n * d**2 + n**2),
+                of(lambda n, d: 3 * n * d**2 + 2 * n**2),
+                of(lambda n, d: 3 * n * d**2 + n**2 * d + n**2),
+            ),
+            "the softmax is counted as well: it multiplies no matrices, so it is left out here": of(
+                lambda n, d: right(n, d) + n**2
+            ),
             "W_o is counted as well: a single head of the full width has none here": of(
                 lambda n, d: 4 * n * d**2 + 2 * n**2 * d
             ),
@@ -70,7 +80,7 @@ def check_conv_layers(answer) -> None:
     A centred window of odd width reaches (width − 1)/2 places further with each layer.
     Chapter 8, exercise 2.
     """
-    sizes = [(16, 3), (16, 5), (17, 5), (100, 7), (2, 3), (64, 9)]
+    sizes = [(16, 3), (16, 5), (17, 5), (100, 7), (2, 3), (64, 9), (6, 9)]
 
     def of(formula) -> Tensor:
         return torch.tensor([float(formula(n, k)) for n, k in sizes], dtype=torch.float64)
@@ -94,6 +104,9 @@ def check_conv_layers(answer) -> None:
             ),
             "from the first place to the last it is n − 1 steps, not n": of(
                 lambda n, k: math.ceil(2 * n / (k - 1))
+            ),
+            "rounded to the nearest: a fraction of a layer takes a whole one, so round up": of(
+                lambda n, k: round(2 * (n - 1) / (k - 1))
             ),
             "not rounded: layers are whole": of(lambda n, k: 2 * (n - 1) / (k - 1)),
         },
@@ -135,7 +148,10 @@ def check_bidirectional(answer) -> None:
             "the features are turned around, not the sequence: flip axis 0": (
                 torch.cat([ahead, backward(x.flip(-1)).flip(-1)], dim=-1)
             ),
-            "the two are added: put them side by side, so that neither is lost": ahead + back,
+            "the two are added: put them side by side, so that neither is lost": (
+                ahead + back,
+                (ahead + back) / 2,
+            ),
             "the two follow one another along the sequence: join them along the last axis": (
                 torch.cat([ahead, back], dim=0)
             ),

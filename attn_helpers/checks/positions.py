@@ -52,6 +52,7 @@ def _wrong_tables(length: int, dim: int) -> dict[str, Tensor]:
         ),
         "all pairs have the same wavelength: divide by 10000^(2j/d)": of(i.expand_as(angle)),
         "the first position is 1: count from 0": sinusoidal_encoding(length + 1, dim)[1:],
+        "the position is divided by the length: count 0, 1, 2, …": of(angle / length),
         "the base is 1000: it is 10000": sinusoidal_encoding(length, dim, base=1000),
         "the table is dim × length: rows are positions": right.mT,
     }
@@ -153,6 +154,10 @@ def check_shift(answer) -> None:
             "all pairs turn by the same angle, and backwards: pair j turns by shift/10000^(2j/dim)": (
                 table[:n] @ one_angle.mT
             ),
+            "the matrix moves columns about: it has to turn each pair, P[i] itself is not shifted": (
+                table[:n].roll(shift, -1),
+                table[:n].roll(-shift, -1),
+            ),
             "the matrix does nothing": table[:n],
             "the matrix shifts by one position, whatever the shift": (
                 table[:n] @ _shift_matrix(1, dim)
@@ -202,6 +207,12 @@ def check_rotary_attention(answer) -> None:
             "angle, as when the batch axis is taken for the positions": output(q, k, v),
             "the sinusoidal encoding is added: rotary turns the vectors instead": (
                 output(q + p, k + p, v)
+            ),
+            "the output is turned, queries and keys are not: turn them before the scores": (
+                rotary(output(q, k, v))
+            ),
+            "the turned vectors are added to the others: use them in their place": (
+                output(q + rotary(q), k + rotary(k), v)
             ),
             "the scores are not divided by √d_k": output(rotary(q), rotary(k), v, scale=1.0),
         },

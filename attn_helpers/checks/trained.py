@@ -33,7 +33,13 @@ def check_attention_distance(answer) -> None:
             "the rows are added: average over the queries": (weights * gap.abs()).sum((-2, -1)),
             "averaged over all n² cells: each row already sums to 1, so sum over the keys and average "
             "over the queries": (weights * gap.abs()).mean((-2, -1)),
-            "the heads are averaged away: return one number for each head": right.mean(),
+            "the heads are averaged away: return one number for each head": (
+                right.mean(),
+                (weights * gap.abs()).sum(-1).mean(0),
+            ),
+            "the sign goes too late: take |i − j| before the sum": (
+                (weights * gap).sum(-1).abs().mean(-1)
+            ),
             "only the strongest key of each query counts: weigh every distance with its weight": (
                 farthest.squeeze(-1).mean(-1)
             ),
@@ -55,6 +61,7 @@ def check_sharpen(answer) -> None:
     """
     weights, temperature = _weights(3, 5), 2.5
     power = weights ** (1 / temperature)
+    filled = [(weights + tiny).log() / temperature for tiny in (1e-12, 1e-9, 1e-8, 1e-6)]
     compare(
         call(answer, weights.clone(), temperature),
         power / power.sum(-1, keepdim=True),
@@ -74,6 +81,13 @@ def check_sharpen(answer) -> None:
             "normalised over the queries: every row, over its keys, sums to 1": (
                 power / power.sum(-2, keepdim=True)
             ),
+            "normalised over more than the keys: every row, over its keys, sums to 1": (
+                power / power.sum(),
+                power / power.sum(0),
+                power / power.sum((-2, -1), keepdim=True),
+            ),
+            "a weight of exactly 0 has become positive: add nothing before the logarithm, a softmax "
+            "turns −∞ into 0 again": tuple(torch.softmax(scores, dim=-1) for scores in filled),
         },
         what="the weights",
     )
@@ -98,6 +112,9 @@ def check_contribution(answer) -> None:
             "the rows do not sum to 1: divide each by its sum": (added, weights * sizes[:, None]),
             "divided by the sums of the columns: each query's row has to sum to 1": (
                 added / added.sum(-2, keepdim=True)
+            ),
+            "the sums of the rows divide the columns: keep their axis with keepdim=True": (
+                added / added.sum(-1)
             ),
             "divided by the sum of everything: each row has to sum to 1": added / added.sum(),
             "the sizes alone, without the weights": (
@@ -138,6 +155,13 @@ def check_sentence_vector(answer) -> None:
                 unit.mean(0) / unit.mean(0).norm(),
             ),
             "divided by the sum of the entries, not by the length": mean / mean.sum(),
+            "all tokens belong to the mean, [CLS] and [SEP] too": (
+                hidden[1:-1].mean(0) / hidden[1:-1].mean(0).norm(),
+                hidden[1:].mean(0) / hidden[1:].mean(0).norm(),
+            ),
+            "this is the largest of every entry: take the mean": (
+                hidden.amax(0) / hidden.amax(0).norm()
+            ),
             "divided by the squared length": mean / mean.square().sum(),
         },
         what="the sentence vector",

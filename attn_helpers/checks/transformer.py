@@ -40,13 +40,15 @@ def check_layer_norm(answer) -> None:
             "ε stands outside the root: add it to the variance, then take the root": (
                 (x - mean) / (var.sqrt() + eps) * gain + shift
             ),
-            "ε is missing: a token whose entries are all equal would give 0/0": (
-                (x - mean) / var.sqrt() * gain + shift
-            ),
+            "ε is missing, or is not the one that was given: without it, a token whose entries are all "
+            "equal would give 0/0": ((x - mean) / var.sqrt() * gain + shift),
             "the root is missing: divide by the standard deviation, not by the variance": (
                 (x - mean) / (var + eps) * gain + shift
             ),
-            "the mean is not subtracted": x / (var + eps).sqrt() * gain + shift,
+            "the mean is not subtracted": (
+                x / (var + eps).sqrt() * gain + shift,
+                x / (x.square().mean(-1, keepdim=True) + eps).sqrt() * gain + shift,
+            ),
             "gain and shift are missing: multiply by gain and add shift at the end": right,
             "the shift is missing": right * gain,
             "the gain is missing": right + shift,
@@ -107,6 +109,9 @@ def check_encoder_block(answer) -> None:
                 swapped + think(swapped)
             ),
             "norm_1 is used twice: the second addition has norm_2": norm_1(a + think(a)),
+            "both parts read the block's input: the feed-forward reads what the attention's half made": (
+                norm_2(norm_1(x + attend(x) + think(x)))
+            ),
             "the norm after the attention is missing": norm_2(plain + think(plain)),
             "the norm after the feed-forward is missing": a + think(a),
             "the feed-forward comes before the attention: mix first, then think": (

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -26,6 +27,7 @@ def cat(*parts):
 RIGHT = [
     (check_attention_cost, lambda n, d: n * d * (3 * d + 2 * n)),
     (check_attention_cost, lambda n, d: torch.tensor(3 * n * d**2 + 2 * n**2 * d)),
+    (check_attention_cost, lambda n, d: np.int64(n * d * (3 * d + 2 * n))),
     (check_conv_layers, lambda n, k: math.ceil((n - 1) / ((k - 1) // 2))),
     (check_conv_layers, by_loop),
     (check_conv_layers, lambda n, k: -(-2 * (n - 1) // (k - 1))),
@@ -42,6 +44,9 @@ WRONG = [
     (check_attention_cost, lambda n, d: 2 * (3 * n * d**2 + 2 * n**2 * d), "not twice"),
     (check_attention_cost, lambda n, d: 3 * d * n**2 + 2 * d**2 * n, "swapped"),
     (check_attention_cost, lambda n, d: 4 * n * d**2 + 2 * n**2 * d, "W_o"),
+    (check_attention_cost, lambda n, d: 3 * n * d**2 + 2 * n**2, "counted as one"),
+    (check_attention_cost, lambda n, d: 3 * n * d**2 + n**2 * (d + 1), "counted as one"),
+    (check_attention_cost, lambda n, d: 3 * n * d**2 + 2 * n**2 * d + n**2, "softmax"),
     (check_attention_cost, lambda n, d: n + d, "not right yet"),
     (check_attention_cost, lambda n, d: "much", "expected a number"),
     (check_attention_cost, lambda n: n, "raised TypeError"),
@@ -52,11 +57,13 @@ WRONG = [
     (check_conv_layers, lambda n, k: 2 * (n - 1) // (k - 1), "rounded down"),
     (check_conv_layers, lambda n, k: math.ceil(2 * n / (k - 1)), "n − 1 steps"),
     (check_conv_layers, lambda n, k: 2 * (n - 1) / (k - 1), "whole"),
+    (check_conv_layers, lambda n, k: round(2 * (n - 1) / (k - 1)), "nearest"),
     (check_bidirectional, lambda x, f, b: cat(f(x), b(x.flip(0))), "not turned back"),
     (check_bidirectional, lambda x, f, b: cat(f(x), b(x)), "reads from the front"),
     (check_bidirectional, lambda x, f, b: cat(f(x), b(x).flip(0)), "turn both"),
     (check_bidirectional, lambda x, f, b: cat(f(x), b(x.flip(-1)).flip(-1)), "flip axis 0"),
     (check_bidirectional, both(lambda a, b: a + b), "are added"),
+    (check_bidirectional, both(lambda a, b: (a + b) / 2), "are added"),
     (check_bidirectional, both(lambda a, b: torch.cat([a, b])), "along the last axis"),
     (check_bidirectional, both(lambda a, b: cat(b, a)), "swapped"),
     (check_bidirectional, lambda x, f, b: f(x), "only one"),

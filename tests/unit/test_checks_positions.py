@@ -28,6 +28,7 @@ def table(
     exponent=None,
     times=False,
     blocks=False,
+    over_length=False,
     cut=True,
 ):
     """The encoding in a learner's style, with a switch for each slip."""
@@ -35,7 +36,7 @@ def table(
     i = torch.arange(start, start + length).float()[:, None]
     j = torch.arange(pairs).float()
     power = base ** (2 * j / dim if exponent is None else exponent(j) / dim)
-    angle = i * power if times else i / power
+    angle = (i * power if times else i / power) / (length if over_length else 1)
     even, odd = (angle.cos(), angle.sin()) if swap else (angle.sin(), angle.cos())
     if blocks:
         return torch.cat([even, odd], -1)[:, :dim]
@@ -93,6 +94,7 @@ TABLE_WRONG = [
     (lambda n, d: table(n, d, base=1000.0), "base is 1000"),
     (lambda n, d: table(n, d).T, "dim × length"),
     (fails_for_odd, "for an odd dim.*cut the table"),
+    (lambda n, d: table(n, d, over_length=True), "divided by the length"),
     (lambda n, d: table(n, d, cut=False), r"for dim = 7.*\(11, 7\), got \(11, 8\)"),
     (lambda n, d: table(n, d, swap=d % 2 == 1), "swapped"),
 ]
@@ -155,6 +157,8 @@ SHIFT_WRONG = [
     (lambda s, d: shift_matrix(s, d, one_angle=True), "same angle"),
     (lambda s, d: shift_matrix(s, d, sign=-1.0, one_angle=True), "same angle"),
     (lambda s, d: torch.eye(d), "does nothing"),
+    (lambda s, d: torch.eye(d).roll(s, 0), "moves columns"),
+    (lambda s, d: torch.eye(d).roll(s, 1), "moves columns"),
     (lambda s, d: shift_matrix(1, d), "by one position"),
     (lambda s, d: shift_matrix(s, 2), r"shape \(8, 8\), got \(2, 2\)"),
     (lambda s, d: None, "got None"),
@@ -185,6 +189,8 @@ ROTARY_WRONG = [
         ],
         "batch axis is taken",
     ),
+    (lambda q, k, v: rotary(attention(q, k, v)[0]), "the output is turned"),
+    (lambda q, k, v: attention(q + rotary(q), k + rotary(k), v)[0], "in their place"),
     (lambda q, k, v: attention(rotary(q), rotary(k), v), "tuple"),
 ]
 

@@ -60,7 +60,9 @@ WRONG = [
     (check_layer_norm, norm(correction=1), "correction=0"),
     (check_layer_norm, norm(inside=0, outside=1), "outside the root"),
     (check_layer_norm, norm(inside=0), "ε is missing"),
+    (check_layer_norm, lambda x, g, b, e: norm()(x, g, b, 1e-5), "not the one"),
     (check_layer_norm, norm(root=False), "root is missing"),
+    (check_layer_norm, lambda x, g, b, e: F.rms_norm(x, x.shape[-1:], g, e) + b, "not subtracted"),
     (check_layer_norm, norm(centre=False), "not subtracted"),
     (check_layer_norm, norm(gain=False, shift=False), "gain and shift are missing"),
     (check_layer_norm, norm(shift=False), "shift is missing"),
@@ -68,6 +70,7 @@ WRONG = [
     (check_layer_norm, lambda x, g, b, e: (norm()(x, 1, 0, e) + b) * g, "before the gain"),
     (check_layer_norm, lambda x, g, b, e: x[0], "shape"),
     (check_encoder_block, lambda x, at, th, n1, n2: n2(th(n1(at(x)))), "nothing is added back"),
+    (check_encoder_block, lambda x, at, th, n1, n2: n2(n1(x + at(x) + th(x))), "both parts read"),
     (
         check_encoder_block,
         lambda x, at, th, n1, n2: right_block(0 * x, lambda _: at(x), th, n1, n2),
