@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attn_helpers.checks._report import call, compare, passed
+from attn_helpers.checks._report import call, compare, passed, slip
 from attn_helpers.checks.self_attention import output_of, random
 
 
@@ -23,7 +23,7 @@ def _view(x: Tensor, h: int) -> Tensor:
 
 
 def check_split_heads(answer) -> None:
-    """Check ``answer(x, h)``: head i gets the columns i·d_k … (i+1)·d_k of every row.
+    """Check ``answer(x, h)``: head m gets the columns from m·d_k up to (m+1)·d_k of every row.
 
     x (..., n, d) -> (..., h, n, d_k) with d_k = d / h. Chapter 6, exercise 1.
     """
@@ -43,6 +43,13 @@ def check_split_heads(answer) -> None:
                 ),
                 "h and d_k have changed places: h heads of width d_k": (
                     x.unflatten(-1, (-1, h)).transpose(-3, -2)
+                ),
+                "the wrong two axes are swapped: (…, n, h, d_k) needs axes -3 and -2": (
+                    x.unflatten(-1, (h, -1)).mT
+                ),
+                "the heads stand before the batch: count axes from the end, with -3 and -2": (
+                    x.unflatten(-1, (h, -1)).transpose(0, 1),
+                    x.unflatten(-1, (h, -1)).movedim(-2, 0),
                 ),
             },
             what="the heads",
@@ -69,7 +76,13 @@ def check_multi_head(answer) -> None:
         def heads(q=q, k=k, v=v, **options):
             return attend(_split(q, h), _split(k, h), _split(v, h), **options)
 
-        own = [slice(i * d_k, (i + 1) * d_k) for i in range(h)]
+        def stripes(t):  # (n, d) -> (h, n, d_k): every h-th column
+            return t.unflatten(-1, (d_k, h)).movedim(-1, 0)
+
+        own = [slice(m * d_k, (m + 1) * d_k) for m in range(h)]
+        pieces = [
+            attend(x[:, s] @ W_q[s, s], x[:, s] @ W_k[s, s], x[:, s] @ W_v[s, s]) for s in own
+        ]
         again = [attend(q[:, s] @ W_q[s, s], k[:, s] @ W_k[s, s], v[:, s] @ W_v[s, s]) for s in own]
         beside = (t.unflatten(-1, (h, d_k)) for t in (q, k, v))  # (n, h, d_k)
         viewed = attend(*(_view(t, h) for t in (q, k, v)))
@@ -116,7 +129,26 @@ def check_multi_head(answer) -> None:
                 _merge(heads()) @ W_o.T
             ),
             "the matrices are transposed: row vectors are multiplied from the left, x W": (
-                _merge(heads(x @ W_q.T, x @ W_k.T, x @ W_v.T)) @ W_o.T
+                _merge(heads(x @ W_q.T, x @ W_k.T, x @ W_v.T)) @ W_o.T,
+                _merge(heads(x @ W_q.T, x @ W_k.T, x @ W_v.T)) @ W_o,
+            ),
+            "x is split before it is projected: every head projects all of x": (
+                torch.cat(pieces, -1) @ W_o
+            ),
+            "a head gets every h-th column: it owns d_k columns that stand side by side": (
+                attend(stripes(q), stripes(k), stripes(v)).movedim(0, -1).flatten(-2) @ W_o,
+                _merge(attend(stripes(q), stripes(k), stripes(v))) @ W_o,
+            ),
+            "the columns of the heads are interleaved: put whole heads side by side": (
+                heads().movedim(0, -1).flatten(-2) @ W_o
+            ),
+            "the heads' weights are averaged: each head mixes its own values with its own weights": (
+                (_split(q, h) @ _split(k, h).mT * d_k**-0.5).softmax(-1).mean(0) @ v @ W_o
+            ),
+            "x is added to the output: that waits for chapter 9": _merge(heads()) @ W_o + x,
+            "the heads stand one below another: put them side by side": (
+                heads().flatten(0, 1),
+                heads().transpose(0, 1).flatten(0, 1),
             ),
             "the heads are averaged: put them side by side instead": (
                 heads().mean(0).repeat(1, h) @ W_o
@@ -136,7 +168,7 @@ def check_multi_head(answer) -> None:
 
 
 def check_head_contributions(answer) -> None:
-    """Check ``answer(heads, W_o)``: Z_h W_o⁽ʰ⁾, what each head adds to the output.
+    """Check ``answer(heads, W_o)``: Z_m W_o⁽ᵐ⁾, what each head m adds to the output.
 
     heads (h, n, d_k), W_o (h·d_k, d) -> (h, n, d). Chapter 6, exercise 3.
     """
@@ -153,11 +185,17 @@ def check_head_contributions(answer) -> None:
                 heads @ W_o.unflatten(0, (d_k, h)).transpose(0, 1)
             ),
             "the shares are averaged over the heads: they are added": expected / h,
+            "every head multiplies the first rows of W_o: each has rows of its own": heads
+            @ W_o[:d_k],
+            "this is the whole output once for each head: give only the head's own share": (
+                expected.sum(0).expand(h, -1, -1)
+            ),
+            "the first axis must be the heads: (h, n, d)": expected.transpose(0, 1),
         }
         if d == h * d_k:
-            slips["W_o is cut into columns: head h owns the rows h·d_k … (h+1)·d_k"] = (
-                heads @ W_o.T.unflatten(0, (h, d_k))
-            )
+            slips[
+                "W_o is cut into columns: head m owns its rows from m·d_k up to (m+1)·d_k, from m = 0"
+            ] = heads @ W_o.T.unflatten(0, (h, d_k))
         compare(call(answer, heads.clone(), W_o.clone()), expected, slips=slips, what="the shares")
     passed("the shares of the heads add up to concat(heads) W_o")
 
@@ -172,8 +210,12 @@ def check_torch_mask(answer) -> None:
     mask = random(b, q, k) > 0
     expected = (~mask).repeat_interleave(h, dim=0)
     result = call(answer, mask.clone(), h)
-    if isinstance(result, Tensor) and result.dtype != torch.bool:
-        result = result.isneginf() if result.is_floating_point() else result.bool()
+    if isinstance(result, Tensor) and result.is_floating_point():  # torch adds it to the scores
+        if not result.isneginf().any():
+            slip("torch adds a float mask to the scores: minus infinity hides a key, 1.0 does not")
+        result = result.isneginf()
+    elif isinstance(result, Tensor) and result.dtype != torch.bool:
+        slip(f"torch takes a mask of True and False here, got {result.dtype}")
     numbers = result.int() if isinstance(result, Tensor) else result
     compare(
         numbers,
@@ -187,6 +229,12 @@ def check_torch_mask(answer) -> None:
             "sequence stand next to one another": mask.repeat(h, 1, 1).int(),
             "inverted, but not repeated for every head": (~mask).int(),
             "not repeated for every head, and not inverted": mask.int(),
+            "rows are repeated, not whole masks: repeat along the first axis": (
+                (~mask).repeat_interleave(h, dim=1).int()
+            ),
+            "the heads have an axis of their own: torch wants (b·h, q, k), one axis for both": (
+                (~mask).int().unsqueeze(1).expand(-1, h, -1, -1)
+            ),
         },
         what="the mask",
     )

@@ -32,7 +32,9 @@ def _inputs(n: int, d: int, d_k: int, d_v: int):
 SIZES = [(4, 4, 4, 4), (5, 7, 3, 2)]
 
 
-def _slips(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> dict[str, Tensor]:
+def _slips(
+    x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor
+) -> dict[str, Tensor | tuple[Tensor, ...]]:
     """What the classic slips of exercise 1 give."""
     q, k, v = x @ W_q, x @ W_k, x @ W_v
     (n, d), d_k = x.shape, q.shape[-1]
@@ -58,8 +60,19 @@ def _slips(x: Tensor, W_q: Tensor, W_k: Tensor, W_v: Tensor) -> dict[str, Tensor
         "queries and keys are x itself: project with W_q and W_k first": (
             (x @ x.T / d**0.5).softmax(-1) @ v
         ),
+        "the scores are Q Qᵀ: keys have a matrix of their own, W_k": (q @ q.T / root).softmax(-1)
+        @ v,
+        "the weights are divided by √d_k: divide the scores, before the softmax": (
+            scores.softmax(-1) / root @ v
+        ),
+        "the weights are divided by n: they sum to 1 already": weights @ v / n,
         "these are the weights: mix the values with them": weights,
+        "these are the scores: a softmax and the values are missing": (scores, scores / root),
     }
+    if d_k != v.shape[-1]:
+        slips["divided by √d_v, the width of a value: divide by √d_k, the width of a key"] = (
+            scores / v.shape[-1] ** 0.5
+        ).softmax(-1) @ v
     if d != d_k:
         slips["divided by √d_model, the width of x: divide by √d_k, the width of a key"] = (
             scores / d**0.5
@@ -121,15 +134,28 @@ def check_column_attention(answer) -> None:
             "divided by d_k: divide by its square root, √d_k": v @ (scores / d_k).softmax(0),
             "this is the transpose: outputs are columns here": expected.T,
             "V is built from the keys": k @ (scores / root).softmax(0),
+            "these are the weights: mix the values with them": (scores / root).softmax(0),
         }
+        if d_v != d_k:
+            slips["divided by √d_v, the width of a value: divide by √d_k, the width of a key"] = (
+                v @ (scores / d_v**0.5).softmax(0)
+            )
         if n != d_k:
             slips[
                 "divided by √n, the number of vectors: in columns the width d_k is the first axis"
             ] = v @ (scores / n**0.5).softmax(0)
         else:
-            slips["a transpose is missing: the scores are Kᵀ Q, not K Q"] = v @ (
-                k @ q / root
-            ).softmax(0)
+            slips |= {
+                "a transpose is missing: the scores are Kᵀ Q, not K Q": (
+                    v @ (k @ q / root).softmax(0)
+                ),
+                "columns are taken for rows: here every vector is a column": (
+                    (q @ k.T / root).softmax(-1) @ v
+                ),
+                "the values stand on the wrong side: with columns the output is V A": (
+                    (scores / root).softmax(0) @ v
+                ),
+            }
         compare(
             output_of(call(answer, q.clone(), k.clone(), v.clone())),
             expected,
@@ -146,8 +172,8 @@ def check_look_back(answer) -> None:
     """
     for sizes in SIZES:
         x, W_q, W_k, W_v = inputs = _inputs(*sizes)
-        v, n, root = x @ W_v, len(x), W_q.shape[-1] ** 0.5
-        scores = (x @ W_q) @ (x @ W_k).T / root
+        k, v, n, root = x @ W_k, x @ W_v, len(x), W_q.shape[-1] ** 0.5
+        scores = (x @ W_q) @ k.T / root
         causal = causal_mask(n)
         off = torch.zeros(n, n).masked_fill(~causal, -torch.inf)
 
@@ -176,15 +202,34 @@ def check_look_back(answer) -> None:
             "the softmax runs over the queries: it must run over the keys, the last axis": (
                 (scores + off).softmax(0) @ v
             ),
+            "row i sees one row too many: j ≤ i, not j ≤ i + 1": (
+                seen(torch.ones(n, n, dtype=torch.bool).tril(1)) @ v
+            ),
+            "a hidden score is finite, and lets a little through: use minus infinity": tuple(
+                (scores + (~causal) * low).softmax(-1) @ v for low in (-1.0, -5.0, -10.0)
+            )
+            + tuple(
+                scores.masked_fill(~causal, low).softmax(-1) @ v for low in (-1.0, -5.0, -10.0)
+            ),
             "the scores are not divided by √d_k": seen(causal, scores * root) @ v,
+            "divided by d_k: divide by its square root, √d_k": seen(causal, scores / root) @ v,
+            "V is built from the keys: values have a matrix of their own, W_v": seen(causal) @ k,
+            "V is x itself: the values are x W_v": seen(causal) @ x,
+            "queries and keys are x itself: project with W_q and W_k first": (
+                seen(causal, x @ x.T / x.shape[-1] ** 0.5) @ v
+            ),
         }
         if x.shape[-1] != W_q.shape[-1]:
             slips["divided by √d_model, the width of x: divide by √d_k, the width of a key"] = (
                 seen(causal, scores * root / x.shape[-1] ** 0.5) @ v
             )
         if isinstance(result, Tensor):  # rows that see nothing are NaN, which equals nothing
+            shown = result.detach().nan_to_num(9e3)
             for sentence, wrong in slips.items():
-                if close(result.detach().nan_to_num(9e3), wrong.nan_to_num(9e3)):
-                    slip(sentence)
+                for one in wrong if isinstance(wrong, tuple) else (wrong,):
+                    if close(shown, one.nan_to_num(9e3)):
+                        slip(sentence)
+            if result.isnan().all():
+                slip("everything is NaN: 0 times minus infinity is NaN, so use masked_fill instead")
         compare(result, masked_softmax(scores, causal) @ v, slips={}, what="the output")
     passed("no row sees what comes after it, and every row sees itself")

@@ -43,7 +43,7 @@ def many(
 
 
 def in_a_loop(x, W_q, W_k, W_v, W_o, h):
-    """Head by head, adding up Z_h W_o⁽ʰ⁾."""
+    """Head by head, adding up Z_m W_o⁽ᵐ⁾."""
     d_k = x.shape[1] // h
     output = torch.zeros_like(x)
     for own in torch.arange(x.shape[1]).split(d_k):
@@ -86,6 +86,27 @@ def scores_without_transpose(x, W_q, W_k, W_v, W_o, h):
     return merge((q @ k / q.shape[-1] ** 0.5).softmax(-1) @ v) @ W_o
 
 
+def split_before_projecting(x, W_q, W_k, W_v, W_o, h):
+    heads = []
+    for own in torch.arange(x.shape[1]).split(x.shape[1] // h):
+        q, k, v = (x[:, own] @ W[own][:, own] for W in (W_q, W_k, W_v))
+        heads.append((q @ k.T / len(own) ** 0.5).softmax(-1) @ v)
+    return torch.cat(heads, dim=-1) @ W_o
+
+
+def stripes(x, h):
+    return torch.stack([x[:, m::h] for m in range(h)])
+
+
+def interleave(heads):
+    return torch.stack(list(heads), dim=-1).flatten(1)
+
+
+def one_average(x, W_q, W_k, W_v, W_o, h):
+    q, k = split(x @ W_q, h), split(x @ W_k, h)
+    return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).mean(0) @ (x @ W_v) @ W_o
+
+
 def repeated(mask, h):
     return (~mask).repeat_interleave(h, dim=0)
 
@@ -106,7 +127,6 @@ RIGHT = [
     ),
     (check_torch_mask, repeated),
     (check_torch_mask, lambda m, h: (~m)[:, None].expand(-1, h, -1, -1).flatten(0, 1)),
-    (check_torch_mask, lambda m, h: repeated(m, h) * 1),
     (check_torch_mask, lambda m, h: torch.where(repeated(m, h), -torch.inf, 0.0)),
 ]
 
@@ -115,6 +135,9 @@ WRONG = [
     (check_split_heads, lambda x, h: x.unflatten(-1, (h, -1)), "a transpose is missing"),
     (check_split_heads, lambda x, h: x.unflatten(-1, (-1, h)).movedim(-1, -3), "every h-th column"),
     (check_split_heads, lambda x, h: split(x, x.shape[-1] // h), "changed places"),
+    (check_split_heads, lambda x, h: x.unflatten(-1, (h, -1)).mT, "wrong two axes"),
+    (check_split_heads, lambda x, h: x.unflatten(-1, (h, -1)).transpose(0, 1), "before the batch"),
+    (check_split_heads, lambda x, h: torch.stack(x.chunk(h, dim=-1)), "before the batch"),
     (check_split_heads, lambda x, h: x, "shape"),
     (check_multi_head, many(o=False), "W_o is forgotten"),
     (check_multi_head, many(scale=lambda d, h: d**-0.5), "√d_model"),
@@ -167,6 +190,19 @@ WRONG = [
         "averaged",
     ),
     (check_multi_head, scores_without_transpose, "scores are Q Kᵀ, not Q K"),
+    (
+        check_multi_head,
+        lambda x, q, k, v, o, h: many()(x, q.T, k.T, v.T, o, h),
+        "the matrices are transposed",
+    ),
+    (check_multi_head, split_before_projecting, "split before it is projected"),
+    (check_multi_head, many(split=stripes), "every h-th column"),
+    (check_multi_head, many(split=stripes, merge=interleave), "every h-th column"),
+    (check_multi_head, many(merge=interleave), "interleaved"),
+    (check_multi_head, one_average, "weights are averaged"),
+    (check_multi_head, lambda x, *Ws: many()(x, *Ws) + x, "x is added"),
+    (check_multi_head, many(o=False, merge=lambda z: z.flatten(0, 1)), "one below another"),
+    (check_multi_head, many(o=False, merge=lambda z: torch.cat(list(z))), "one below another"),
     (check_multi_head, lambda *a: 1 / 0, "raised ZeroDivisionError"),
     (check_head_contributions, lambda z, W: (z @ W.unflatten(0, (len(z), -1))).sum(0), "the sum"),
     (check_head_contributions, lambda z, W: z @ W.unflatten(0, (len(z), -1)) / len(z), "averaged"),
@@ -176,12 +212,27 @@ WRONG = [
         lambda z, W: torch.stack([a @ W[i :: len(z)] for i, a in enumerate(z)]),
         "every h-th row",
     ),
+    (check_head_contributions, lambda z, W: z @ W[: z.shape[2]], "rows of its own"),
+    (
+        check_head_contributions,
+        lambda z, W: torch.stack([z.transpose(0, 1).flatten(1) @ W] * len(z)),
+        "once for each head",
+    ),
+    (
+        check_head_contributions,
+        lambda z, W: (z @ W.unflatten(0, (len(z), -1))).transpose(0, 1),
+        "first axis must be the heads",
+    ),
     (check_torch_mask, lambda m, h: m.repeat_interleave(h, dim=0), "mask is inverted"),
     (check_torch_mask, lambda m, h: (~m).repeat(h, 1, 1), "mixed up"),
     (check_torch_mask, lambda m, h: m.repeat(h, 1, 1), "neither inverted nor in order"),
     (check_torch_mask, lambda m, h: ~m, "not repeated"),
     (check_torch_mask, lambda m, h: m, "not repeated"),
     (check_torch_mask, lambda m, h: (~m).tolist(), "should be a tensor"),
+    (check_torch_mask, lambda m, h: repeated(m, h) * 1, "True and False"),
+    (check_torch_mask, lambda m, h: repeated(m, h).float(), "adds a float mask"),
+    (check_torch_mask, lambda m, h: (~m).repeat_interleave(h, dim=1), "rows are repeated"),
+    (check_torch_mask, lambda m, h: (~m)[:, None].expand(-1, h, -1, -1), "axis of their own"),
 ]
 
 

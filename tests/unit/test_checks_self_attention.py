@@ -96,6 +96,53 @@ RIGHT = [
 WRONG = [
     (check_self_attention, rows(scale=lambda x, d: 1.0), "not divided by √d_k"),
     (check_self_attention, rows(scale=lambda x, d: 1 / d), "divided by d_k"),
+    (
+        check_self_attention,
+        lambda x, q, k, v: attention(x @ q, x @ k, x @ v, scale=v.shape[1] ** -0.5)[0],
+        "√d_v",
+    ),
+    (
+        check_self_attention,
+        lambda x, q, k, v: attention(x @ q, x @ q, x @ v)[0],
+        "the scores are Q Qᵀ",
+    ),
+    (
+        check_self_attention,
+        lambda x, q, k, v: attention(x @ q, x @ k, x @ v, scale=1.0)[0] / q.shape[1] ** 0.5,
+        "divide the scores",
+    ),
+    (check_self_attention, rows(end=lambda A, V, x: A @ V / len(A)), "sum to 1 already"),
+    (check_self_attention, lambda x, q, k, v: x @ q @ (x @ k).T, "these are the scores"),
+    (check_column_attention, lambda q, k, v: attention(q, k, v)[0], "columns are taken for rows"),
+    (check_column_attention, lambda q, k, v: (k.T @ q / len(q) ** 0.5).softmax(0) @ v, "wrong side"),
+    (check_column_attention, lambda q, k, v: (k.T @ q / len(q) ** 0.5).softmax(0), "the weights"),
+    (check_column_attention, lambda q, k, v: v @ (k.T @ q / len(v) ** 0.5).softmax(0), "√d_v"),
+    (check_look_back, causal(lambda s, m: (s + ~m * -10.0).softmax(-1)), "a little through"),
+    (check_look_back, causal(lambda s, m: s.masked_fill(~m, -1.0).softmax(-1)), "a little through"),
+    (check_look_back, causal(lambda s, m: softened(s, m | m.roll(-1, 0))), "one row too many"),
+    (check_look_back, causal(lambda s, m: (s + ~m * -torch.inf).softmax(-1)), "everything is NaN"),
+    (
+        check_look_back,
+        lambda x, q, k, v: attention(
+            x @ q, x @ k, x @ v, mask=causal_mask(len(x)), scale=1 / q.shape[1]
+        ),
+        "divided by d_k",
+    ),
+    (
+        check_look_back,
+        lambda x, q, k, v: attention(x @ q, x @ k, x @ k, mask=causal_mask(len(x))),
+        "V is built from the keys",
+    ),
+    (
+        check_look_back,
+        lambda x, q, k, v: attention(x, x, x @ v, mask=causal_mask(len(x))),
+        "queries and keys are x itself",
+    ),
+    (
+        check_look_back,
+        lambda x, q, k, v: attention(x @ q, x @ k, x, mask=causal_mask(len(x))),
+        "V is x itself",
+    ),
     (check_self_attention, rows(scale=lambda x, d: d**0.5), "multiplied by √d_k"),
     (check_self_attention, rows(scale=lambda x, d: x.shape[1] ** -0.5), "√d_model"),
     (check_self_attention, rows(scale=lambda x, d: len(x) ** -0.5), "number of rows"),
@@ -140,7 +187,7 @@ WRONG = [
         )(x, q, k, v),
         "projected twice",
     ),
-    (check_self_attention, lambda *a: rows()(*a) + 1, "largest difference is 1"),
+    (check_self_attention, lambda *a: rows()(*a) + 1, "largest difference .*is 1"),
     (check_self_attention, lambda *a: None, "should be a tensor of shape"),
     (check_self_attention, "no function", "expected a function"),
     (check_column_attention, lambda q, k, v: v @ (k.T @ q / len(q) ** 0.5).softmax(1), "along the rows"),
