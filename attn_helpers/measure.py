@@ -1,4 +1,8 @@
-"""What a computation costs: parameters, multiply-adds, seconds and peak memory."""
+"""What a computation costs: parameters, multiply-adds, seconds and peak memory.
+
+A count is the same on every machine, a measurement is not: chapters 4, 5, 6 and 8 assert counts and
+print measurements.
+"""
 
 import math
 import time
@@ -15,7 +19,10 @@ from attn_helpers import _validate as validate
 
 @dataclass
 class Cost:
-    """Seconds, and the peak memory of the whole process in bytes; NaN until they are measured."""
+    """Seconds, and the peak memory of the whole process in bytes; NaN until they are measured.
+
+    What `measured` hands out; printed, it reads ``0.2 s, peak memory 312 MB``. Chapter 5.
+    """
 
     seconds: float = math.nan
     peak_bytes: float = math.nan
@@ -32,9 +39,10 @@ def measured() -> Iterator[Cost]:
             output = layer(x)
         print(cost)  ->  0.2 s, peak memory 312 MB
 
-    The peak is that of the whole process, Python and torch included: what a machine needs to run it.
-    On Linux it starts anew with the block; elsewhere it is the highest since the process began, which
-    can only be more.
+    The numbers are there once the block has ended, also if it raised. The peak is that of the whole
+    process, Python and torch included: what a machine needs to run it. On Linux it starts anew with the
+    block; elsewhere it is the highest since the process began, which can only be more. Chapter 5, "The
+    real size".
     """
     cost = Cost()
     with suppress(OSError), open("/proc/self/clear_refs", "w") as file:
@@ -62,7 +70,12 @@ def _peak_bytes() -> float:
 
 
 def best_time(function: Callable, *args, repeats: int = 5) -> float:
-    """Seconds of the fastest of `repeats` calls: what else the machine does can only slow a call down."""
+    """Seconds of the fastest of `repeats` calls of ``function(*args)``.
+
+    The fastest, not the mean: whatever else the machine does can only slow a call down.
+    Raises TypeError or ValueError for `repeats` that is not an integer of at least 1.
+    Chapter 8, and chapter 5, "The real size".
+    """
     times = []
     for _ in range(validate.integer("repeats", repeats)):
         start = time.perf_counter()
@@ -72,7 +85,11 @@ def best_time(function: Callable, *args, repeats: int = 5) -> float:
 
 
 def parameter_count(module: nn.Module) -> int:
-    """How many numbers a module learns."""
+    """How many numbers a module learns: the entries of its parameters, without those that are frozen.
+
+    The four matrices of `MultiHeadAttention` (d, h, bias=False) are 4 d² parameters, for any h.
+    Raises TypeError for anything but a `torch.nn.Module`. Chapter 4, "What the scores cost".
+    """
     if not isinstance(module, nn.Module):
         raise TypeError(f"module must be a torch.nn.Module, got {validate.describe(module)}")
     return sum(p.numel() for p in module.parameters() if p.requires_grad)
@@ -81,10 +98,11 @@ def parameter_count(module: nn.Module) -> int:
 def multiply_adds(function: Callable, *args) -> int:
     """How many multiplications, each with its addition, the products in ``function(*args)`` make.
 
-    Counted while it runs: matrix products, convolutions and torch's fused attention. Sums, softmax and
-    other functions of single entries are left out; there are few of them beside the products, and so
-    is `nn.LSTM`, which torch does not take apart. With tensors on the "meta" device nothing is computed
-    or stored, so any size can be counted.
+    Counted while it runs: matrix products, (n, d) times (d, m) being n·d·m, convolutions and torch's
+    fused attention. Left out are sums, softmax and other functions of single entries, which are few
+    beside the products, and `nn.LSTM`, which torch does not take apart. With tensors on the "meta"
+    device nothing is computed or stored, so any size can be counted.
+    Chapter 4, "What the scores cost", and chapter 6, "What it costs".
     """
     with FlopCounterMode(display=False, custom_mapping=_PRODUCTS) as counter:
         function(*args)
