@@ -48,6 +48,10 @@ def finish(app, doctree, docname):
     for section in list(doctree.findall(nodes.section)):
         if section["ids"] in (["exercise-content"], ["solution-content"]):
             put_in_place(section, *section.children)
+    if app.config.without_solutions:  # and no links to them either
+        for link in list(doctree.findall(nodes.reference)):
+            if "#solution-" in link.get("refuri", ""):
+                put_in_place(link, nodes.Text("left out"))
     for node in list(doctree.findall(is_solution_node)):
         if app.config.without_solutions:
             node.parent.remove(node)

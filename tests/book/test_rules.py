@@ -44,6 +44,23 @@ def test_every_page_is_in_the_contents():
     assert sorted([contents["root"], *listed]) == sorted(written)
 
 
+def test_every_exercise_is_on_the_page_of_solutions():
+    """With its title, its check and a link to its solution, in the order of the book."""
+    listed = (pages.ROOT / "back" / "solutions.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"\| \{ref\}`(.*?) <(.*?)>` \| `(\w+)` \| \{ref\}`solution <(.*?)>` \|", listed
+    )
+    expected = []
+    for page in (pages.read(path) for path in CHAPTERS):
+        parts = page.section("Exercises")
+        for task in (d for d in parts if d.name == "exercise"):
+            label = task.options["label"]
+            solution = next(d for d in parts if (d.name, d.title) == ("solution-start", label))
+            check = re.search(r"`(check_\w+)\(", task.text)[1]
+            expected.append((task.title, label, check, solution.options["label"]))
+    assert rows == expected and len(rows) > 30
+
+
 def test_no_notebook_in_git():
     tracked = subprocess.run(
         ["git", "ls-files", "*.ipynb"], cwd=pages.ROOT, capture_output=True, text=True
