@@ -4,6 +4,8 @@ import importlib
 import os
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -16,7 +18,6 @@ from bench.rows import Row, exponent, side_by_side
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 WIDTH, HEADS, BATCH, HIDDEN = 64, 8, 4, 32
-os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # the memory profiler is talkative
 D2L = Path(__file__).parents[1] / "_build" / "bench" / "d2l"
 
 
@@ -34,42 +35,41 @@ def load_d2l():
     return importlib.import_module("d2l.torch")
 
 
-def forward_backward(layer, *inputs):
-    """A call that goes forward, and one that goes back as well."""
-    leaves = [x.detach().clone().requires_grad_() for x in inputs]
+def forward(layer, x):
+    """A call as in use: nothing is kept for a way back."""
 
-    def forward():
+    def run():
         with torch.no_grad():
-            return layer(*inputs)
+            return layer(x)
 
-    def backward():
-        output = layer(*leaves)
+    return run
+
+
+def forward_backward(layer, x):
+    """A call as in training."""
+    leaf = x.clone().requires_grad_()
+
+    def run():
+        output = layer(leaf)
         (output[0] if isinstance(output, tuple) else output).sum().backward()
 
-    return {"forward": forward, "forward + backward": backward}
+    return run
 
 
-def peak_bytes(run) -> int:
-    """Bytes that torch holds at the most while `run` works, beyond what it held before."""
-    with torch.profiler.profile(profile_memory=True, record_shapes=False) as profile:
-        run()
-    held = peak = 0
-    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
-    return peak
+DIRECTIONS = {"forward": forward, "forward + backward": forward_backward}
 
 
-def cases(d2l, n: int):
-    """For each layer: ours first, then its peers, all on the same inputs."""
+def layers(d2l, n: int, *, training: bool):
+    """For each layer its input, and ours and its peers as functions of it.
+
+    Outside training torch takes a path of its own through its layer, the fastest it has.
+    """
     x = torch.randn(BATCH, n, WIDTH)
     heads = torch.randn(BATCH, HEADS, n, WIDTH // HEADS)
-    theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)
+    theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True).train(training)
     ours = MultiHeadAttention.from_torch(theirs)
-    d2l_heads = d2l.MultiHeadAttention(WIDTH, HEADS, 0.0, bias=True)
-    d2l_dot = d2l.DotProductAttention(0.0)
-    flat = heads.flatten(0, 1)
+    d2l_heads = d2l.MultiHeadAttention(WIDTH, HEADS, 0.0, bias=True).train(training)
+    d2l_dot = d2l.DotProductAttention(0.0).train(training)
 
     def fused_with_projections(x):
         split = [
@@ -79,77 +79,102 @@ def cases(d2l, n: int):
 
     yield (
         "attention",
+        heads,
         {
-            "ours": forward_backward(lambda x: attention(x, x, x), heads),
-            "torch, fused (no weights)": forward_backward(
-                lambda x: F.scaled_dot_product_attention(x, x, x), heads
-            ),
-            "d2l": forward_backward(lambda x: d2l_dot(x, x, x), flat),
+            "ours": lambda x: attention(x, x, x),
+            "torch, fused (no weights)": lambda x: F.scaled_dot_product_attention(x, x, x),
+            "d2l": lambda x: d2l_dot(*3 * [x.flatten(0, 1)]),  # it knows one batch axis
         },
     )
     yield (
         "multi-head, with weights",
+        x,
         {
-            "ours": forward_backward(lambda x: ours(x), x),
-            "torch, with weights": forward_backward(
-                lambda x: theirs(x, x, x, average_attn_weights=False), x
-            ),
-            "d2l": forward_backward(lambda x: d2l_heads(x, x, x, None), x),
+            "ours": ours,
+            "torch, with weights": lambda x: theirs(x, x, x, average_attn_weights=False),
+            "d2l": lambda x: d2l_heads(x, x, x, None),
         },
     )
     yield (
         "multi-head, without weights",
+        x,
         {
-            "ours": forward_backward(lambda x: ours(x, need_weights=False), x),
-            "fused call + projections": forward_backward(fused_with_projections, x),
-            "torch, without weights": forward_backward(
-                lambda x: theirs(x, x, x, need_weights=False), x
-            ),
+            "ours": lambda x: ours(x, need_weights=False),
+            "fused call + projections": fused_with_projections,
+            "torch, without weights": lambda x: theirs(x, x, x, need_weights=False),
         },
     )
     if n <= 512:  # the hidden axis makes additive scoring large: 4 · 512² · 32 numbers are 134 MB
-        additive, d2l_additive = (
-            AdditiveAttention(WIDTH, WIDTH, HIDDEN),
-            d2l.AdditiveAttention(HIDDEN, 0.0),
-        )
+        additive = AdditiveAttention(WIDTH, WIDTH, HIDDEN).train(training)
+        d2l_additive = d2l.AdditiveAttention(HIDDEN, 0.0).train(training)
         yield (
             "additive",
+            x,
             {
-                "ours": forward_backward(lambda x: additive(x, x, x), x),
-                "d2l": forward_backward(lambda x: d2l_additive(x, x, x, None), x),
+                "ours": lambda x: additive(x, x, x),
+                "d2l": lambda x: d2l_additive(x, x, x, None),
             },
         )
+
+
+@contextmanager
+def silence():
+    """The profiler writes to the process's own stderr, past Python."""
+    kept = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def peak_bytes(run) -> int:
+    """Bytes that torch holds at the most while `run` works, beyond what it held before."""
+    with silence(), torch.profiler.profile(profile_memory=True, record_shapes=False) as profile:
+        run()
+    held = peak = 0
+    events = [e for e in profile.profiler.kineto_results.events() if e.name() == "[memory]"]
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()
+        peak = max(peak, held)
+    return peak
+
+
+def rounds(n: int) -> int:
+    """Small sizes cost little, and vary more."""
+    return 31 if n < 512 else 9 if n == 512 else 5
 
 
 def rows() -> list[Row]:
     """Times at every size, and how time and memory grow with n."""
     torch.manual_seed(0)
+    torch.set_num_threads(1)  # so that processor time is the time of the work
     d2l, table, growth = load_d2l(), [], {}
     for n in SIZES:
-        for layer, runs in cases(d2l, n):
-            for direction in ("forward", "forward + backward"):
-                times = side_by_side(
-                    {name: run[direction] for name, run in runs.items()},
-                    rounds=15 if n < 1024 else 7,
-                )
-                ours = 1000 * times.pop("ours")
-                for peer, time in times.items():
+        for direction, prepare in DIRECTIONS.items():
+            for layer, x, functions in layers(d2l, n, training=direction != "forward"):
+                runs = {name: prepare(function, x) for name, function in functions.items()}
+                times = side_by_side(runs, rounds=rounds(n), clock=time.process_time)
+                for peer in list(times)[1:]:
                     what = f"{layer}, n = {n}, {direction}"
-                    table.append(Row("helpers", what, "ms", ours, 1000 * time, peer))
-            for name, run in runs.items():
-                time = side_by_side({name: run["forward"]}, rounds=5)[name]
-                growth.setdefault((layer, name), []).append((n, time, peak_bytes(run["forward"])))
-    for layer, name in growth:
-        if name == "ours":
-            continue
-        for what, column in (("time", 1), ("memory", 2)):
-            p = {}
-            for who in ("ours", name):
-                large = growth[layer, who][
-                    1:
-                ]  # at the smallest size the fixed cost of a call shows
-                p[who] = exponent([row[0] for row in large], [row[column] for row in large])
-            table.append(
-                Row("growth", f"{layer}: p in {what} ∝ n^p, forward", "", p["ours"], p[name], name)
-            )
-    return table
+                    table.append(
+                        Row("helpers", what, "ms", 1000 * times["ours"], 1000 * times[peer], peer)
+                    )
+                if direction == "forward":
+                    found = growth.setdefault(layer, {})
+                    for name, run in runs.items():
+                        found.setdefault(name, []).append((n, times[name], peak_bytes(run)))
+    return table + [
+        Row("growth", f"{layer}: p in {what} ∝ n^p, forward", "", p["ours"], p[peer], peer)
+        for layer, found in growth.items()
+        for column, what in ((1, "time"), (2, "memory"))
+        for p in [{name: power(series, column) for name, series in found.items()}]
+        for peer in list(p)[1:]
+    ]
+
+
+def power(series: list[tuple], column: int) -> float:
+    """The exponent of n, without the smallest size: there the fixed cost of a call shows."""
+    return exponent([row[0] for row in series[1:]], [row[column] for row in series[1:]])

@@ -1,6 +1,7 @@
 """A row of the table, and how two things are measured side by side."""
 
 import math
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -22,21 +23,28 @@ class Row(NamedTuple):
         return self.ours / self.peer
 
 
-def seconds(run: Callable[[], object]) -> float:
+def seconds(run: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
     """How long one call takes."""
-    start = time.perf_counter()
+    start = clock()
     run()
-    return time.perf_counter() - start
+    return clock() - start
 
 
-def side_by_side(runs: dict[str, Callable[[], object]], *, rounds: int = 9) -> dict[str, float]:
+def side_by_side(
+    runs: dict[str, Callable[[], object]],
+    *,
+    rounds: int = 9,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, float]:
     """The median time of each, in seconds; they take turns, so that a busy moment hits all alike."""
     for run in runs.values():  # warm up: the first call allocates
         run()
     times: dict[str, list[float]] = {name: [] for name in runs}
+    chance, order = random.Random(0), list(runs)
     for _ in range(rounds):
-        for name, run in runs.items():
-            times[name].append(seconds(run))
+        chance.shuffle(order)  # what runs before leaves its traces in caches and memory
+        for name in order:
+            times[name].append(seconds(runs[name], clock))
     return {name: statistics.median(series) for name, series in times.items()}
 
 

@@ -31,7 +31,8 @@ def sdpa_scores(queries, keys):
 def with_loops(queries, keys):
     flat_q, flat_k = queries.reshape(-1, *queries.shape[-2:]), keys.reshape(-1, *keys.shape[-2:])
     scores = [
-        [[(q * k).sum() / len(k) ** 0.5 for k in ks] for q in qs] for qs, ks in zip(flat_q, flat_k, strict=True)
+        [[(q * k).sum() / len(k) ** 0.5 for k in ks] for q in qs]
+        for qs, ks in zip(flat_q, flat_k, strict=True)
     ]
     return torch.tensor(scores).reshape(*queries.shape[:-1], keys.shape[-2])
 
@@ -66,7 +67,8 @@ SCALED_WRONG = [
     (lambda q, k: torch.cdist(q, k) ** 2, "squared distances"),
     (lambda q, k: right(q, k)[..., :-1], r"shape \(5, 11\), got \(5, 10\)"),
     (lambda q, k: right(q, k) * math.nan, "NaN"),
-    (lambda q, k: right(q, k) + 0.1, "largest difference is 0.1"),
+    (lambda q, k: -right(q, k), "sign is turned"),
+    (lambda q, k: right(q, k) + 0.1, "largest difference in the scores is 0.1"),
     (lambda q, k: q @ k / 7**0.5, "raised RuntimeError"),
     (lambda q, k: None, "got None"),
     (lambda q, k: right(q, k).tolist(), "got list"),
@@ -165,6 +167,8 @@ ADDITIVE_WRONG = [
     ),
     (lambda q, k, a, b, w: hidden(q, k, a, b).tanh(), "hidden axis is still there"),
     (lambda q, k, a, b, w: hidden(q, k, a, b).tanh().sum(-1), "without w_v"),
+    (lambda q, k, a, b, w: hidden(q, k, a, b).sigmoid() @ w, "another function"),
+    (lambda q, k, a, b, w: hidden(q, k, a, b).relu() @ w, "another function"),
     (lambda q, k, a, b, w: hidden(q, k, a, b).tanh() @ w[:, None], "size 1"),
     (lambda q, k, a, b, w: (hidden(q, k, a, b).tanh() @ w).mT, "keys × queries"),
     (lambda q, k, a, b, w: (hidden(q, k, a, b).tanh() @ w).softmax(-1), "softmax"),
