@@ -75,8 +75,11 @@ def broadcastable(name: str, shape: torch.Size, other: str, target: torch.Size) 
 
 def same_batch(**tensors: Tensor) -> None:
     """The axes before the last two broadcast with one another."""
+    shapes = {tensor.shape[:-2] for tensor in tensors.values()}
+    if len(shapes) == 1:  # the usual case; torch takes longer to say so than a small layer to run
+        return
     try:
-        torch.broadcast_shapes(*(tensor.shape[:-2] for tensor in tensors.values()))
+        torch.broadcast_shapes(*shapes)
     except RuntimeError:
         came = ", ".join(f"{name} {tuple(tensor.shape[:-2])}" for name, tensor in tensors.items())
         raise ValueError(

@@ -1,6 +1,6 @@
 """Attention with learned projections: one head, and many side by side.
 
-Shapes: q queries, k keys, n rows of a sequence, e = embed_dim, h heads of width d = e / h; `...` are
+Shapes: q queries, k keys, n rows of a sequence, d = embed_dim, h heads of width d_k = d / h; `...` are
 batch axes. `nn.Linear` stores the transpose of the W of the formulas: ``W_q(x)`` is x W_q.
 """
 
@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
-from attn_helpers.attention import attention, dot_product_scores, masked_softmax
+from attn_helpers.attention import attention, dot_product_scores, softmax_of_own
 
 
 def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
@@ -29,15 +29,20 @@ def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tenso
 
 
 class SelfAttention(nn.Module):
-    """One head that reads queries, keys and values from the same rows: Z = softmax(Q Kᵀ / √d) V.
+    """One head that reads queries, keys and values from the same rows::
 
-    Q = X W_q, K = X W_k, V = X W_v, with X (..., n, embed_dim) and Q, K, V (..., n, d),
-    d = head_dim, which is embed_dim unless given.
+        Q = X W_q,  K = X W_k,  V = X W_v
+        Z = softmax(Q Kᵀ / √d_k) V
 
-    Call with x (..., n, embed_dim) and a mask broadcastable to (..., n, n), True = may be attended to;
-    returns the output (..., n, d) and the weights (..., n, n).
+    X is (..., n, d), each matrix (d, d_k), and Q, K, V and Z are (..., n, d_k), with d = embed_dim and
+    d_k = head_dim, which is embed_dim unless given. bias: each projection adds a learned vector.
 
-    Raises TypeError for an x of another dtype than the layer, ValueError for another width.
+    Call with x (..., n, d) and a mask broadcastable to (..., n, n), True = may be attended to; returns
+    the output Z (..., n, d_k) and the weights (..., n, n). A row that may look at nothing has weights,
+    and an output, of 0.
+
+    Raises TypeError for an x of another dtype than the layer and for a mask that is not bool,
+    ValueError for an x of another width and for a mask that does not broadcast.
     Source: Vaswani et al. (2017), equation 1. Chapter 5.
     """
 
@@ -50,8 +55,8 @@ class SelfAttention(nn.Module):
         self.W_v = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
 
     def forward(
-        self, x: Float[Tensor, "*batch n e"], *, mask: Bool[Tensor, "..."] | None = None
-    ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch n n"]]:
+        self, x: Float[Tensor, "*batch n d"], *, mask: Bool[Tensor, "..."] | None = None
+    ) -> tuple[Float[Tensor, "*batch n d_k"], Float[Tensor, "*batch n n"]]:
         _check_input("x", x, "n", self.embed_dim, self.W_q.weight)
         return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask=mask)
 
@@ -59,23 +64,24 @@ class SelfAttention(nn.Module):
 class MultiHeadAttention(nn.Module):
     """h heads side by side, each with projections of its own, mixed by W_o::
 
-        Z_h    = softmax(Q W_q⁽ʰ⁾ (K W_k⁽ʰ⁾)ᵀ / √d) V W_v⁽ʰ⁾
+        Z_m    = softmax(X W_q⁽ᵐ⁾ (Y W_k⁽ᵐ⁾)ᵀ / √d_k) Y' W_v⁽ᵐ⁾        for the heads m = 1 … h
         output = concat(Z_1, …, Z_h) W_o
 
-    The heads' matrices stand beside one another in one W_q (W_k, W_v): head number i owns the columns
-    i·d to (i+1)·d, where d = embed_dim / num_heads. Batch axes come first, as with `batch_first=True`
-    in torch.
+    X holds the rows that ask, Y those that are compared with them, Y' those that are mixed; in
+    self-attention all three are X. d = embed_dim, h = num_heads, d_k = d / h. The heads' matrices
+    stand beside one another in one W_q (W_k, W_v): counting heads from 0, head m owns the columns
+    from m·d_k up to (m+1)·d_k. Batch axes come first, as with `batch_first=True` in torch.
 
-    embed_dim: width of the queries and of the output. key_dim, value_dim: *input* width of the keys and
-    of the values, embed_dim unless given (`kdim`, `vdim` in torch). dropout: share of the weights that
-    is dropped on the way to the values, in training only.
+    embed_dim: width of X and of the output. key_dim, value_dim: width of Y and of Y', embed_dim unless
+    given (`kdim`, `vdim` in torch). bias: each of the four products adds a learned vector. dropout:
+    share of the weights that is dropped on the way to the values, in training only.
 
-    Call with queries (..., q, embed_dim), keys (..., k, key_dim), values (..., k, value_dim). Without
-    keys the queries are their own keys, without values the keys are their own values. mask: bool,
-    broadcastable to (..., q, k), True = may be attended to (the opposite of
-    `torch.nn.MultiheadAttention`), the same for all heads. Returns the output (..., q, embed_dim)
-    and the weights (..., h, q, k) before dropout, or None in their place with `need_weights=False`,
-    which takes torch's fused kernel. A query whose keys are all masked has weights of 0.
+    Call with queries X (..., q, d), keys Y (..., k, key_dim), values Y' (..., k, value_dim), which the
+    layer projects. Without keys, Y = X; without values, Y' = Y. mask: bool, broadcastable to
+    (..., q, k), True = may be attended to (the opposite of `torch.nn.MultiheadAttention`), the same
+    for all heads. Returns the output (..., q, d) and the weights (..., h, q, k) before dropout, or
+    None in their place with `need_weights=False`, which takes torch's fused kernel. A query whose
+    keys are all masked has weights of 0: its output is that of a row of zeros, the bias of W_o.
 
     Raises ValueError for sizes that do not fit (num_heads must divide embed_dim), TypeError for
     tensors of another dtype than the layer and for masks that are not bool.
@@ -115,8 +121,10 @@ class MultiHeadAttention(nn.Module):
         """Copy a `torch.nn.MultiheadAttention`: weights, biases, dropout, dtype, device and mode.
 
         The copy takes batch axes first, whatever the `batch_first` of the original. Masks have to be
-        inverted (``~mask``): torch's True means "leave out". Layers with `add_bias_kv` or
-        `add_zero_attn` attend to keys that are in no input, and are refused.
+        inverted (``~mask``): torch's True means "leave out".
+
+        Raises TypeError for another layer, ValueError for one with `add_bias_kv` or `add_zero_attn`,
+        which attends to keys that are in no input. Chapter 6, "The same layer in torch".
         """
         if not isinstance(layer, nn.MultiheadAttention):
             raise TypeError(
@@ -152,13 +160,13 @@ class MultiHeadAttention(nn.Module):
 
     def forward(
         self,
-        queries: Float[Tensor, "... q e"],
-        keys: Float[Tensor, "... k ek"] | None = None,
-        values: Float[Tensor, "... k ev"] | None = None,
+        queries: Float[Tensor, "... q d"],
+        keys: Float[Tensor, "... k key_dim"] | None = None,
+        values: Float[Tensor, "... k value_dim"] | None = None,
         *,
         mask: Bool[Tensor, "..."] | None = None,
         need_weights: bool = True,
-    ) -> tuple[Float[Tensor, "... q e"], Float[Tensor, "... h q k"] | None]:
+    ) -> tuple[Float[Tensor, "... q d"], Float[Tensor, "... h q k"] | None]:
         keys = queries if keys is None else keys
         values = keys if values is None else values
         _check_input("queries", queries, "q", self.embed_dim, self.W_q.weight)
@@ -175,26 +183,29 @@ class MultiHeadAttention(nn.Module):
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
-        q = self._split(self.W_q(queries))  # (..., h, q, d)
-        k = self._split(self.W_k(keys))  # (..., h, k, d)
-        v = self._split(self.W_v(values))  # (..., h, k, d)
+        q = self._split(self.W_q(queries))  # (..., h, q, d_k)
+        k = self._split(self.W_k(keys))  # (..., h, k, d_k)
+        v = self._split(self.W_v(values))  # (..., h, k, d_k)
         if need_weights:
-            weights = masked_softmax(dot_product_scores(q, k), mask)  # (..., h, q, k)
-            heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d)
+            weights = softmax_of_own(dot_product_scores(q, k), mask)  # (..., h, q, k)
+            heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d_k)
         else:
             weights = None
             heads = _fused(q, k, v, mask, self.dropout if self.training else 0.0)
-        return self.W_o(heads.transpose(-3, -2).flatten(-2)), weights
+        return self.W_o(
+            heads.transpose(-3, -2).flatten(-2)
+        ), weights  # (..., q, h, d_k) -> (..., q, d)
 
     def _split(self, x: Tensor) -> Tensor:
-        """(..., n, e) -> (..., h, n, d): cut each row into h pieces, then bring the heads forward."""
+        """(..., n, d) -> (..., h, n, d_k): cut each row into h pieces, then bring the heads forward."""
         return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(-3, -2)
 
 
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """torch's kernel, which never stores the weights; a query that may look at nothing gets 0."""
     # The kernel is used for exactly one batch axis; torch falls back to storing the weights otherwise.
-    batch = torch.broadcast_shapes(q.shape[:-3], k.shape[:-3], v.shape[:-3])
+    same = q.shape[:-3] == k.shape[:-3] == v.shape[:-3]  # torch's own look at the shapes is slow
+    batch = q.shape[:-3] if same else torch.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v)))
 
     def flat(x: Tensor) -> Tensor:
         return x.expand(*batch, *x.shape[-3:]).reshape(math.prod(batch), *x.shape[-3:])

@@ -159,6 +159,37 @@ def test_non_contiguous_inputs():
     assert torch.allclose(output, expected) and torch.allclose(weights, expected_weights)
 
 
+def test_the_same_without_a_record_of_gradients():
+    """There the softmax overwrites its scores: never what the caller holds, and not where torch cannot."""
+    torch.manual_seed(0)
+    x, mask = torch.randn(3, 4, 5, 6, dtype=torch.float64), causal_mask(5)
+    kept = x.clone()
+    for each in (None, mask):
+        expected = attention(x, x, x, mask=each)
+        with torch.no_grad():
+            torch.testing.assert_close(attention(x, x, x, mask=each), expected, rtol=0, atol=0)
+            scores = dot_product_scores(x, x)
+            before = scores.clone()
+            masked_softmax(scores, each)
+            assert torch.equal(scores, before)
+            mapped = torch.vmap(lambda one, each=each: attention(one, one, one, mask=each))(x)
+            torch.testing.assert_close(mapped, expected)
+    assert torch.equal(x, kept)
+
+
+def test_forward_mode_differentiation():
+    torch.manual_seed(0)
+    x, direction = torch.randn(2, 5, 6, dtype=torch.float64), torch.randn(2, 5, 6).double()
+
+    def output(x):
+        return attention(x, x, x)[0]
+
+    expected = torch.autograd.functional.jacobian(output, x).flatten(-3) @ direction.flatten()
+    with torch.no_grad():
+        _, along = torch.func.jvp(output, (x,), (direction,))
+    torch.testing.assert_close(along, expected)
+
+
 MESSAGES = [
     (lambda: masked_softmax([1.0, 2.0]), TypeError, r"scores .*floating-point.*got list"),
     (
