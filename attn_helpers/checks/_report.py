@@ -65,6 +65,6 @@ def compare(
     if answer.shape != expected.shape:
         slip(f"{what} should have shape {tuple(expected.shape)}, got {tuple(answer.shape)}")
     if answer.isnan().any():
-        slip(f"{what} holds NaN")
+        slip(f"there is NaN in {what}")
     difference = (answer.double() - expected.double()).abs().max()
-    slip(f"{what} is not right yet: the largest difference is {difference:.3g}")
+    slip(f"not right yet: the largest difference in {what} is {difference:.3g}")

@@ -40,6 +40,13 @@ def _compare_soft_lookup(answer, queries, keys, values, sigma):
             torch.softmax(-squared / (2 * sigma), dim=-1) @ values
         ),
         "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1) @ values,
+        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
+            torch.softmax(scores * sigma**4, dim=-1) @ values
+        ),
+        "the scores are dot products: score by the squared distance": (
+            torch.softmax(queries @ keys.T, dim=-1) @ values,
+            torch.softmax(queries @ keys.T / (2 * sigma**2), dim=-1) @ values,
+        ),
         "the distance is not squared": (
             torch.softmax(-squared.sqrt() / (2 * sigma**2), dim=-1) @ values
         ),

@@ -2,15 +2,19 @@
 
 import torch
 
-from attn_helpers.checks._report import call, close, compare, passed
+from attn_helpers import _validate as validate
+from attn_helpers.checks._report import call, close, compare, passed, slip
 
 
 def _crew(n: int, width: int):
-    """Made-up operators: stats (n, width), ability (n,), a newcomer (width,) close to some of them."""
+    """Made-up operators: stats (n, width), ability (n,), a newcomer (width,) close to some of them.
+
+    The stats are small numbers: with hundreds, several slips would all end in copying the nearest operator.
+    """
     generator = torch.Generator().manual_seed(n)
-    stats = 200 + 60 * torch.randn(n, width, generator=generator)
+    stats = 10 + 3 * torch.randn(n, width, generator=generator)
     ability = 50 + 20 * torch.rand(n, generator=generator)
-    newcomer = stats[0] + 15 * torch.randn(width, generator=generator)
+    newcomer = stats[0] + 0.75 * torch.randn(width, generator=generator)
     return stats, ability, newcomer
 
 
@@ -20,11 +24,16 @@ def check_prediction(answer) -> None:
     z = Σᵢ αᵢ yᵢ with α = softmax(−(x − xᵢ)²/2σ²). Chapter 1, exercise 1.
     """
     stats, ability, newcomer = _crew(7, 1)
-    strength, x, sigma = stats[:, 0], newcomer.item(), 30.0
+    strength, x, sigma = stats[:, 0], newcomer.item(), 1.5
     scores = -((x - strength) ** 2) / (2 * sigma**2)
     weights = torch.softmax(scores, dim=-1)
+    result = call(answer, x, strength.clone(), ability.clone(), sigma)
+    try:
+        result = torch.as_tensor(result).squeeze()
+    except (TypeError, ValueError, RuntimeError):
+        slip(f"the prediction should be one number, got {validate.describe(result)}")
     compare(
-        torch.as_tensor(call(answer, x, strength, ability, sigma)).squeeze(),
+        result,
         weights @ ability,
         slips={
             "the similarities are not divided by their sum: the weights must sum to 1": scores.exp()
@@ -41,10 +50,21 @@ def check_prediction(answer) -> None:
             "the 2 is missing: divide by 2σ², not by σ²": (
                 torch.softmax(2 * scores, dim=-1) @ ability
             ),
+            "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
+                torch.softmax(scores * sigma**4, dim=-1) @ ability
+            ),
             "the distance is not squared: use (x − xᵢ)²": (
                 torch.softmax(-(x - strength).abs() / (2 * sigma**2), dim=-1) @ ability
             ),
             "the scores themselves are not weights: put them through a softmax": scores @ ability,
+            "the scores are divided by their sum: put them through a softmax": (
+                scores / scores.sum() @ ability
+            ),
+            "these are the weights: multiply them with the abilities, and add up": weights,
+            "the strengths are mixed, not the abilities": weights @ strength,
+            "this copies the nearest operator: every ability counts, the nearer ones more": (
+                ability[scores.argmax()]
+            ),
             "this is the plain average of all abilities: the weights must depend on x": ability.mean(),
         },
         what="the prediction",
@@ -58,7 +78,7 @@ def check_crew_weights(answer) -> None:
     αᵢ = softmax over the operators of −‖q − xᵢ‖²/2σ². Chapter 1, exercise 2.
     """
     stats, _, query = _crew(7, 3)
-    sigma = 40.0
+    sigma = 2.5
     gaps = query - stats
     scores = -gaps.square().sum(-1) / (2 * sigma**2)
     compare(
@@ -73,6 +93,21 @@ def check_crew_weights(answer) -> None:
             ),
             "the differences are summed before they are squared: opposite signs cancel": (
                 torch.softmax(-gaps.sum(-1).square() / (2 * sigma**2), dim=-1)
+            ),
+            "the bandwidth is not squared: divide by 2σ², not by 2σ": (
+                torch.softmax(scores * sigma, dim=-1)
+            ),
+            "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1),
+            "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
+                torch.softmax(scores * sigma**4, dim=-1)
+            ),
+            "these are dot products: compare by the squared distance": (
+                torch.softmax(stats @ query, dim=-1),
+                torch.softmax(stats @ query / sigma**2, dim=-1),
+                torch.softmax(stats @ query / (2 * sigma**2), dim=-1),
+            ),
+            "each stat has weights of its own: add up the squared differences of all stats first": (
+                torch.softmax(-gaps.square() / (2 * sigma**2), dim=0)
             ),
             "the distance is not squared": (
                 torch.softmax(-gaps.norm(dim=-1) / (2 * sigma**2), dim=-1)
@@ -113,6 +148,9 @@ def check_standardise(answer) -> None:
             "divided by the variance: the standard deviation is its square root": (
                 centred / stats.var(0, correction=0),
                 centred / stats.var(0),
+            ),
+            "the stats are mapped to the range from 0 to 1: divide by the standard deviation": (
+                (stats - stats.amin(0)) / (stats.amax(0) - stats.amin(0))
             ),
             "the mean of each stat is not subtracted": (
                 stats / stats.std(0, correction=0),

@@ -33,6 +33,7 @@ def check_scaled_scores(answer) -> None:
             "divided by the square root of the number of queries: "
             "d_k is the width of a query, the size of the last axis": products / q**0.5,
             "the scores are keys × queries: rows are queries in this book": expected.mT,
+            "the sign is turned: a large dot product is a good score": -expected,
             "these are weights already: leave the softmax out": expected.softmax(-1),
             "these are squared distances: a dot product was asked for": (
                 torch.cdist(queries, keys).square()
@@ -127,6 +128,10 @@ def check_additive_scores(answer) -> None:
             expected,
             slips={
                 "the tanh is missing": (left + right) @ w_v,
+                "another function stands in the place of the tanh": (
+                    torch.sigmoid(left + right) @ w_v,
+                    torch.relu(left + right) @ w_v,
+                ),
                 "the tanh comes after w_v: it acts on the hidden units, before they are summed": (
                     torch.tanh((left + right) @ w_v)
                 ),

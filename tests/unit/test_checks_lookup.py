@@ -82,6 +82,8 @@ RIGHT = [
 ]
 
 WRONG = [
+    (check_soft_lookup, other_score(lambda d, h: -(d**2).sum(-1) / 2 * h**2), "in brackets"),
+    (check_soft_lookup, lambda q, k, v, h: torch.softmax(q @ k.T, -1) @ v, "dot products"),
     (check_soft_lookup, lambda q, k, v, h: soft(q, k, v, h) / len(k), "extra 1/n"),
     (
         check_soft_lookup,

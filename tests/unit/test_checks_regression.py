@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -129,6 +130,8 @@ def search(x, y):
 deleting_fast = left_out(without_diagonal)
 
 RIGHT = [
+    (check_leave_one_out, lambda *a: np.float32(deleting(*a))),
+    (check_learned_bandwidth, lambda x, y: np.float32(0.22)),
     (check_kernel_regression, right),
     (check_kernel_regression, relative_ratio),
     (check_kernel_regression, lambda q, k, y, h: (torch.softmax(scores(q, k, h), -1) * y).sum(-1)),
@@ -170,6 +173,15 @@ SIGNED = "kernel of the signed distance"
 QUERIES = "over the queries instead of the keys"
 
 WRONG = [
+    (check_kernel_regression, regression(lambda d, h: -(d**2) / 2 * h**2), "in brackets"),
+    (
+        check_kernel_regression,
+        lambda q, k, y, h: scores(q, k, h).exp() @ y / (scores(q, k, h).exp().sum(-1) + 1e-9),
+        "a small number added",
+    ),
+    (check_leave_one_out, lambda *a: deleting(*a) / 2, "halved"),
+    (check_leave_one_out, lambda x, y, h: deleting(x, y, h) * len(x) / (len(x) - 1), "n − 1"),
+    (check_leave_one_out, lambda x, y, h: torch.tensor(0.0), "sees only itself"),
     (check_kernel_regression, lambda q, k, y, h: right(q, k, y, h) / len(k), "extra 1/n"),
     (
         check_kernel_regression,
