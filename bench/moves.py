@@ -1,0 +1,169 @@
+"""A slider move, from the key press to the painted frame: a page of the book, and `interact` in a local JupyterLab."""
+
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench import pages, sites, stock
+from bench.rows import Row
+
+# Times one key press: from the event's own time stamp to the first frame after which `settled` holds.
+# A message sent from a frame's callback arrives when that frame has been drawn.
+STOPWATCH = """
+() => {
+  const settled = SETTLED;
+  window.moved = new Promise((resolve) => {
+    addEventListener("keydown", (event) => {
+      const changed = settled(), channel = new MessageChannel();
+      const next = () => requestAnimationFrame(() => channel.port2.postMessage(0));
+      channel.port1.onmessage = () => (changed() ? resolve(performance.now() - event.timeStamp) : next());
+      next();
+    }, { capture: true, once: true });
+  });
+}
+"""
+# Each is a function that looks at the page before the move and gives the one that says whether it has followed.
+OURS = """() => {
+  const view = document.querySelector('.attn-explorer[data-name="%s"] .attn-explorer-view');
+  const before = view.dataset.settings;
+  return () => view.dataset.settings !== before;
+}"""
+LAB = """() => {
+  const picture = () => document.querySelectorAll(".jp-CodeCell")[%d].querySelector(".jp-OutputArea img");
+  const before = picture().src;
+  return () => { const now = picture(); return now && now.src !== before && now.complete && now.naturalWidth > 0; };
+}"""
+
+
+def notebook(folder: Path) -> None:
+    """One cell with what chapter 1 defines, then one for each of its sliders' functions, with `interact`."""
+    found = stock.cells(stock.with_matplotlib(stock.chapter(), sliders=True))
+    interactive = [code for code in found if code.startswith("@interact")]
+    last = found.index(interactive[-1])
+    before = [code for code in found[:last] if code not in interactive]
+    (folder / "chapter.py").write_text("\n".join([*before, "plt.close('all')"]), "utf-8")
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"cell{i}",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": source,
+        }
+        for i, source in enumerate(['%%capture\nexec(open("chapter.py").read())', *interactive])
+    ]
+    (folder / "stock.ipynb").write_text(
+        json.dumps(
+            {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+        )
+    )
+
+
+@contextmanager
+def jupyterlab(folder: Path):
+    """The address of a JupyterLab of its own, as long as the block lasts."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    options = [
+        "--no-browser",
+        "--allow-root",
+        f"--port={port}",
+        f"--ServerApp.root_dir={folder}",
+        "--IdentityProvider.token=",
+        "--LabApp.news_url=",
+        "--LabApp.extension_manager=readonly",
+    ]
+    environment = os.environ | {
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "PYTHONPATH": str(stock.ROOT),
+    }
+    with (folder / "log.txt").open("w") as log:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "jupyterlab", *options],
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+        )
+    address = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            try:
+                urllib.request.urlopen(address + "api")
+                break
+            except OSError:
+                if server.poll() is not None:
+                    raise RuntimeError((folder / "log.txt").read_text()) from None
+                time.sleep(0.25)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def run_cells(page, count: int) -> None:
+    """Run the first cells of the notebook, one after the other."""
+    for number in range(count):
+        page.locator(".jp-CodeCell").nth(number).locator(".cm-content").click()
+        page.keyboard.press("Control+Enter")
+        page.wait_for_function(
+            "number => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell')[number]"
+            ".querySelector('.jp-InputPrompt').textContent)",
+            arg=number,
+            timeout=120_000,
+        )
+
+
+def move(page, slider, settled: str, key: str) -> float:
+    """Press one key on a slider; seconds until the picture that follows is painted."""
+    page.bring_to_front()
+    slider.focus()
+    page.evaluate(STOPWATCH.replace("SETTLED", settled))
+    page.keyboard.press(key)
+    return page.evaluate("window.moved") / 1000
+
+
+def rows(rounds: int = 15) -> list[Row]:
+    folder = stock.WORK / "lab"
+    folder.mkdir(parents=True, exist_ok=True)
+    notebook(folder)
+    table = []
+    with (
+        sites.served(stock.our_site()) as site,
+        jupyterlab(folder) as lab,
+        pages.chromium() as opened,
+    ):
+        ours = opened.new_page(viewport={"width": 1280, "height": 900})
+        ours.goto(site + stock.CHAPTER + ".html")
+        theirs = opened.new_page(viewport={"width": 1280, "height": 1600})
+        theirs.goto(lab + "lab/tree/stock.ipynb?reset")
+        theirs.locator(".jp-CodeCell .cm-content").first.wait_for(timeout=120_000)
+        run_cells(theirs, 1 + len(stock.CELLS))
+        for number, name in enumerate(stock.CELLS, start=1):
+            explorer = ours.locator(f'.attn-explorer[data-name="{name}"]')
+            cell = theirs.locator(".jp-CodeCell").nth(number)
+            cell.locator(".jp-OutputArea img").wait_for(timeout=60_000)
+            sides = [
+                (ours, explorer.locator("input[type=range]").first, OURS % name),
+                (theirs, cell.locator(".noUi-handle").first, LAB % number),
+            ]
+            times = [[], []]
+            for i in range(rounds + 2):
+                for (page, slider, settled), measured in zip(sides, times, strict=True):
+                    seconds = move(page, slider, settled, "ArrowRight" if i % 2 else "ArrowLeft")
+                    if i > 1:  # the first moves warm up
+                        measured.append(1000 * seconds)
+            medians = [statistics.median(series) for series in times]
+            what = f"key press to painted frame, {name}"
+            table.append(Row("a slider move", what, "ms", *medians, "interact in JupyterLab"))
+    return table
