@@ -23,7 +23,7 @@ def _view(x: Tensor, h: int) -> Tensor:
 
 
 def check_split_heads(answer) -> None:
-    """Check ``answer(x, h)``: head m gets the columns from m·d_k up to (m+1)·d_k of every row.
+    """Check ``answer(x, h)``: head r gets the columns from r·d_k up to (r+1)·d_k of every row.
 
     x (..., n, d) -> (..., h, n, d_k) with d_k = d / h. Chapter 6, exercise 1.
     """
@@ -79,7 +79,7 @@ def check_multi_head(answer) -> None:
         def stripes(t):  # (n, d) -> (h, n, d_k): every h-th column
             return t.unflatten(-1, (d_k, h)).movedim(-1, 0)
 
-        own = [slice(m * d_k, (m + 1) * d_k) for m in range(h)]
+        own = [slice(r * d_k, (r + 1) * d_k) for r in range(h)]
         pieces = [
             attend(x[:, s] @ W_q[s, s], x[:, s] @ W_k[s, s], x[:, s] @ W_v[s, s]) for s in own
         ]
@@ -168,7 +168,7 @@ def check_multi_head(answer) -> None:
 
 
 def check_head_contributions(answer) -> None:
-    """Check ``answer(heads, W_o)``: Z_m W_o⁽ᵐ⁾, what each head m adds to the output.
+    """Check ``answer(heads, W_o)``: Z_r W_o⁽ʳ⁾, what each head r adds to the output.
 
     heads (h, n, d_k), W_o (h·d_k, d) -> (h, n, d). Chapter 6, exercise 3.
     """
@@ -194,7 +194,7 @@ def check_head_contributions(answer) -> None:
         }
         if d == h * d_k:
             slips[
-                "W_o is cut into columns: head m owns its rows from m·d_k up to (m+1)·d_k, from m = 0"
+                "W_o is cut into columns: head r owns its rows from r·d_k up to (r+1)·d_k, counting from 0"
             ] = heads @ W_o.T.unflatten(0, (h, d_k))
         compare(call(answer, heads.clone(), W_o.clone()), expected, slips=slips, what="the shares")
     passed("the shares of the heads add up to concat(heads) W_o")

@@ -43,7 +43,7 @@ def many(
 
 
 def in_a_loop(x, W_q, W_k, W_v, W_o, h):
-    """Head by head, adding up Z_m W_o⁽ᵐ⁾."""
+    """Head by head, adding up Z_r W_o⁽ʳ⁾."""
     d_k = x.shape[1] // h
     output = torch.zeros_like(x)
     for own in torch.arange(x.shape[1]).split(d_k):
@@ -95,7 +95,7 @@ def split_before_projecting(x, W_q, W_k, W_v, W_o, h):
 
 
 def stripes(x, h):
-    return torch.stack([x[:, m::h] for m in range(h)])
+    return torch.stack([x[:, r::h] for r in range(h)])
 
 
 def interleave(heads):
