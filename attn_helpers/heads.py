@@ -64,13 +64,13 @@ class SelfAttention(nn.Module):
 class MultiHeadAttention(nn.Module):
     """h heads side by side, each with projections of its own, mixed by W_o::
 
-        Z_m    = softmax(X W_q⁽ᵐ⁾ (Y W_k⁽ᵐ⁾)ᵀ / √d_k) Y' W_v⁽ᵐ⁾        for the heads m = 1 … h
+        Z_r    = softmax(X W_q⁽ʳ⁾ (Y W_k⁽ʳ⁾)ᵀ / √d_k) Y' W_v⁽ʳ⁾        for the heads r = 1 … h
         output = concat(Z_1, …, Z_h) W_o
 
     X holds the rows that ask, Y those that are compared with them, Y' those that are mixed; in
     self-attention all three are X. d = embed_dim, h = num_heads, d_k = d / h. The heads' matrices
-    stand beside one another in one W_q (W_k, W_v): counting heads from 0, head m owns the columns
-    from m·d_k up to (m+1)·d_k. Batch axes come first, as with `batch_first=True` in torch.
+    stand beside one another in one W_q (W_k, W_v): counting heads from 0, head r owns the columns
+    from r·d_k up to (r+1)·d_k. Batch axes come first, as with `batch_first=True` in torch.
 
     embed_dim: width of X and of the output. key_dim, value_dim: width of Y and of Y', embed_dim unless
     given (`kdim`, `vdim` in torch). bias: each of the four products adds a learned vector. dropout:
