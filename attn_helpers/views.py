@@ -126,9 +126,8 @@ def _tell_weights(kind: str, values, row: int | None, props: dict, digits: int) 
         "column": _name(props["keys"], column),
         "value": text(values[best][column], digits),
     }
-    if row is None:
-        return WORDS["say"][kind].format(**words)
-    return WORDS["say"][f"{kind}_row" if values[row][column] else "nothing"].format(**words)
+    told, empty = (kind, "zeros") if row is None else (f"{kind}_row", "nothing")
+    return WORDS["say"][told if values[best][column] else empty].format(**words)
 
 
 # --- arguments that several views share -----------------------------------------------------------------------

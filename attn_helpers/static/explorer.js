@@ -383,8 +383,8 @@ function sayLargest(v, name, row, sentence, more) {
   const numbers = v[name][row];
   const column = extreme(numbers);
   const parts = { title: v.heading, row: labelOf(v.queries, row), column: labelOf(v.keys, column), ...more };
-  const nothing = sentence.endsWith("_row") && !numbers[column];
-  return fill(WORDS.say[nothing ? "nothing" : sentence], { ...parts, value: v.shown(name, numbers[column]) });
+  const nothing = sentence.endsWith("_row") ? "nothing" : "zeros";
+  return fill(WORDS.say[numbers[column] ? sentence : nothing], { ...parts, value: v.shown(name, numbers[column]) });
 }
 
 function weightTable(v, matrix, name) {
@@ -606,17 +606,30 @@ function arrowPath(x, y, tipX, tipY) {
   return `M${x} ${y}L${tipX} ${tipY}${barb(0.5)}M${tipX} ${tipY}${barb(-0.5)}`;
 }
 
-// Each label goes right of, left of, above or below its point: the first place where it covers nothing.
+// Each label goes around its point, right of it first: where it covers least of dots, arrows and other labels, and
+// near rather than far. `busy` holds boxes [x, y, width, height]; labels count most, they would be unreadable.
 function placeLabels(put, labels, xs, ys, sizes, busy, box) {
-  const overlaps = ([x, y, w, h]) => busy.filter(([bx, by, bw, bh]) => x < bx + bw && bx < x + w && y < by + bh && by < y + h).length;
+  const written = [];
+  const overlap = ([x, y, w, h], [ox, oy, ow, oh]) => (
+    Math.max(0, Math.min(x + w, ox + ow) - Math.max(x, ox)) * Math.max(0, Math.min(y + h, oy + oh) - Math.max(y, oy))
+  );
+  const covered = (spot, boxes) => boxes.reduce((sum, other) => sum + overlap(spot, other), 0);
   labels.forEach((label, i) => {
     const w = widthOf(label);
-    const gap = sizes[i] + 4;
-    const spots = [[gap, 4], [-gap - w, 4], [-w / 2, -gap], [-w / 2, gap + 9]]
-      .map(([dx, dy]) => [clamp(xs[i] + dx, box.left, Math.max(box.left, box.right - w)), ys[i] + dy - 10, w, 12]);
-    const counts = spots.map(overlaps);
-    const spot = spots[counts.indexOf(Math.min(...counts))];
-    busy.push(spot);
+    const spots = [4, 16].flatMap((far) => {
+      const gap = sizes[i] + far;
+      const [right, left] = [gap, -gap - w];
+      return [
+        [right, 4], [left, 4], [-w / 2, -gap], [-w / 2, gap + 9],
+        [right - 4, -gap + 4], [left + 4, -gap + 4], [right - 4, gap + 6], [left + 4, gap + 6],
+      ].map(([dx, dy]) => [
+        clamp(xs[i] + dx, box.left, Math.max(box.left, box.right - w)), clamp(ys[i] + dy, box.top + 10, box.bottom) - 10, w, 12,
+      ]);
+    });
+    const others = xs.flatMap((x, j) => (j === i ? [] : [[x - 11, ys[j] - 11, 22, 22]])); // nobody else's name
+    const costs = spots.map((spot, k) => 4 * covered(spot, written) + covered(spot, busy) + covered(spot, others) + k);
+    const spot = spots[costs.indexOf(Math.min(...costs))];
+    written.push(spot);
     put("text", { class: "attn-label attn-halo", x: spot[0], y: spot[1] + 10 }, label);
   });
 }
