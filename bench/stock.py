@@ -156,8 +156,8 @@ def site_of_pages() -> Path:
 
 
 def our_site() -> Path:
-    """The book itself, built as a reader gets it; what has not changed is not built again."""
-    command = [sys.executable, "tools/build_book.py", "--out", str(WORK / "book")]
+    """The book itself, as `make book` builds it; what has not changed is not built again."""
+    command = [sys.executable, "tools/build_book.py"]
     with (WORK / "book.log").open("w") as output:
         subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, check=True)
-    return WORK / "book" / "html"
+    return ROOT / "_build" / "html"
