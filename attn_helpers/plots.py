@@ -172,12 +172,22 @@ def signed_limit(*tensors: torch.Tensor) -> float:
 
 def draw_heatmap(ax: Axes, values, queries, keys, scale, mark=None):
     """Draw one matrix with its labels on their cells; `fit_heatmaps` comes after. Returns the mesh."""
+    import seaborn  # here: it takes a second, which a kernel that draws no heatmap need not spend
+
     colours, norm = scale
     rows, columns = values.shape
     grid = np.ma.masked_invalid(values.numpy())
-    many = grid.size > 64  # so many cells are a small bitmap inside the SVG
-    mesh = ax.pcolormesh(grid, cmap=colours, norm=norm, rasterized=many)
-    ax.set(xlim=(0, columns), ylim=(rows, 0))
+    with _alone(ax):
+        seaborn.heatmap(
+            grid.filled(np.nan),
+            ax=ax,
+            cmap=colours,
+            norm=norm,
+            cbar=False,
+            xticklabels=False,  # the labels follow, so that each has its cell and all of them fit
+            yticklabels=False,
+            rasterized=grid.size > 64,  # so many cells are a small bitmap inside the SVG
+        )
     ax.set_facecolor("#dddddd")  # an infinite score is no number and has no colour
     ax.tick_params(length=0)
     for spine in ax.spines.values():
@@ -191,7 +201,20 @@ def draw_heatmap(ax: Axes, values, queries, keys, scale, mark=None):
         frame = Rectangle((left, row), width, 1, fill=False, clip_on=False)
         frame.set(edgecolor=PALETTE["lines"][1], linewidth=2, zorder=4)
         ax.add_patch(frame)
-    return mesh
+    return ax.collections[-1]
+
+
+@contextmanager
+def _alone(ax: Axes):
+    """Hide the other axes: seaborn draws the whole figure after each heatmap, which is slow for many."""
+    others = [
+        other for other in ax.figure.canvas.figure.axes if other is not ax and other.get_visible()
+    ]
+    for other in others:
+        other.set_visible(False)
+    yield
+    for other in others:
+        other.set_visible(True)
 
 
 def _label_cells(axis, labels, count: int) -> None:
@@ -204,7 +227,7 @@ def _label_cells(axis, labels, count: int) -> None:
 
 
 def fit_heatmaps(meshes: list, annotate: bool = True) -> None:
-    """Once all of a figure is drawn: labels that do not overlap, and the numbers where they fit."""
+    """Once a figure is laid out: labels that do not overlap, and the numbers where they fit."""
     if not meshes:
         return
     figure = meshes[0].axes.figure.canvas.figure  # the whole one, where axes stand in a part of it
@@ -293,8 +316,11 @@ def drawing():
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """A figure that pyplot knows nothing of: none is left open, none is shown twice."""
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor="white", dpi=100)
+    """A figure that pyplot knows nothing of: none is left open, none is shown twice.
+
+    Lay it out once all meshes are drawn: seaborn draws the whole figure at every heatmap.
+    """
+    figure = Figure(figsize=(width, height), facecolor="white", dpi=100)
     FigureCanvasAgg(figure)  # it measures texts much faster than the bare canvas
     return figure
 
@@ -380,6 +406,7 @@ def plot_heatmap(
         ax.set_title(title)
         mesh = draw_heatmap(ax, values, queries, keys, scale)
         if figure is not None:
+            figure.set_layout_engine("constrained")
             colour_bar(figure, mesh, [ax])
         fit_heatmaps([mesh], annotate is not False)
         if figure is not None:
@@ -458,6 +485,7 @@ def plot_heatmaps(
             draw_heatmap(ax, matrix, row_labels, column_labels, scale)
             for ax, matrix in zip(panels, matrices, strict=True)
         ]
+        figure.set_layout_engine("constrained")
         colour_bar(figure, meshes[0], list(panels))
         fit_heatmaps(meshes)
         show(figure)

@@ -311,6 +311,15 @@ def test_bars_and_curves_stand_at_their_numbers(shown):
     assert [text.get_text() for text in curve.get_legend().get_texts()] == ["sine", "log"]
 
 
+def test_a_histogram_has_common_bins_and_an_area_of_one_each(shown):
+    ax = picture(Histogram({"a": torch.randn(90), "b": 3 * torch.randn(500)}, bins=20))
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    for line in ax.lines:
+        x, y = line.get_data()
+        assert np.sum(y[:-1] * np.diff(x)) == pytest.approx(1)
+    assert np.array_equal(ax.lines[0].get_xdata(), ax.lines[1].get_xdata())
+
+
 def test_lines_are_thicker_for_larger_weights(shown):
     ax = picture(sample("lines"))
     assert [list(line.get_ydata()) for line in ax.lines] == [[0, 0], [0, 1], [0, 2]]  # no zeros
