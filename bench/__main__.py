@@ -10,7 +10,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 import importlib
 import time
 
-from bench import report
+from bench import report, stock
 
 PARTS = ("pages", "moves", "sweep", "helpers", "build")
 
@@ -19,6 +19,7 @@ def main(parts: list[str]) -> None:
     unknown = [part for part in parts if part not in PARTS]
     if unknown:
         sys.exit(f"No part {unknown[0]}: say one or more of {', '.join(PARTS)}, or none for all.")
+    stock.WORK.mkdir(parents=True, exist_ok=True)
     for part in parts or PARTS:
         start = time.monotonic()
         print(f"Measuring {part} …", file=sys.stderr, flush=True)
