@@ -13,7 +13,7 @@ from pygments.styles import get_style_by_name
 
 from sphinx_ext.formulas import KATEX
 
-LIGHT, DARK = "a11y-high-contrast-light", "a11y-high-contrast-dark"
+LIGHT, DARK = "github-light-high-contrast", "github-dark-high-contrast"
 
 
 def formulas(folder):
@@ -37,23 +37,12 @@ def explorers(folder):
 
 def code_colours(folder):
     """One rule a token: its colour on a light and on a dark page."""
+    light, dark = get_style_by_name(LIGHT), get_style_by_name(DARK)
     rules = []
-    dark = dict(
-        get_style_by_name(DARK).list_styles()
-        if hasattr(get_style_by_name(DARK), "list_styles")
-        else get_style_by_name(DARK)
-    )
-    classes = {
-        token: name for name, (_, token, _) in HtmlFormatter(style=LIGHT).class2style.items()
-    }
-    for token, style in get_style_by_name(LIGHT):
-        if token not in classes or not classes[token] or not style["color"]:
-            continue
-        ink = dark[token]["color"] or "f8f8f2"
-        extra = ";font-weight:600" if style["bold"] else ""
-        rules.append(
-            f".highlight .{classes[token]}{{color:light-dark(#{style['color']},#{ink}){extra}}}"
-        )
+    for name, (_, token, _) in HtmlFormatter(style=light).class2style.items():
+        colours = light.style_for_token(token)["color"], dark.style_for_token(token)["color"]
+        if name and all(colours):
+            rules.append(".highlight .{}{{color:light-dark(#{},#{})}}".format(name, *colours))
     (folder / "code.css").write_text("\n".join(rules), encoding="utf-8")
 
 
@@ -71,9 +60,7 @@ def preview(folder, title):
     scores = 2.2 * np.cos(1.1 * (i - j)) - 0.25 * abs(i - j)
     weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     axes = figure.add_axes((0.7, 0.18, 0.336, 0.64))
-    axes.imshow(
-        weights, cmap="mako" if "mako" in __import__("matplotlib").colormaps else "viridis", vmin=0
-    )
+    axes.imshow(weights, cmap="YlGnBu_r", vmin=0)
     axes.set_axis_off()
     figure.savefig(folder / "preview.png")
 

@@ -7,6 +7,7 @@ The first cell installs the helper module where it is missing.
 
 import base64
 import re
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -300,7 +301,8 @@ def publish(app, exception):
     if exception or app.builder.format != "html":
         return
     folder = Path(app.outdir) / FOLDER
-    folder.mkdir(exist_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
     files = app.config.bibtex_bibfiles
     bibliography = {
         key: entry

@@ -137,10 +137,18 @@ def prepare(app, config):
 
 
 def publish(app, exception):
-    if not exception:
-        (
-            Path(app.outdir) / ".nojekyll"
-        ).touch()  # or GitHub Pages leaves out every folder that begins with _
+    if exception:
+        return
+    out = Path(app.outdir)
+    (out / ".nojekyll").touch()  # or GitHub Pages leaves out every folder that begins with _
+    pages = {f"{page}.html" for page in app.env.found_docs} | {
+        "index.html",
+        "search.html",
+        "404.html",
+    }
+    for file in out.rglob("*.html"):  # Sphinx keeps the page of a chapter that is gone
+        if file.relative_to(out).as_posix() not in pages:
+            file.unlink()
 
 
 def setup(app):
