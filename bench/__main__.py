@@ -24,9 +24,9 @@ def main(parts: list[str]) -> None:
         start = time.monotonic()
         print(f"Measuring {part} …", file=sys.stderr, flush=True)
         report.keep(part, importlib.import_module(f"bench.{part}").rows())
+        report.PAGE.write_text(report.page(report.load()), "utf-8")
         print(f"  {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     results = report.load()
-    report.PAGE.write_text(report.page(results), "utf-8")
     print(
         report.text_table([row for part in parts or PARTS for row in report.rows_of(results, part)])
     )
