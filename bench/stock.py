@@ -34,16 +34,9 @@ sphinx:
 
 IMPORTS = "import matplotlib.pyplot as plt\nfrom ipywidgets import interact\n"
 
-# The chapter's two explorers as an author without `explore` would write them: controls, then the function.
+# The chapter's two explorers as an author without `explore` would write them, under the chapter's own controls.
 CELLS = {
-    "new_operator": (
-        """\
-@interact(
-    strength=(107, 327, 10),
-    bandwidth=SelectionSlider(options=[3, 10, 20, 30, 50, 100, 200, 1000], value=30),
-)
-""",
-        """\
+    "new_operator": """\
 def new_operator(strength=207, bandwidth=30):
     scores = -((strength - crew.strength) ** 2) / (2 * bandwidth**2)
     weights = torch.softmax(scores, dim=-1)
@@ -54,16 +47,7 @@ def new_operator(strength=207, bandwidth=30):
     plt.show()
     print(f"predicted ability: {prediction:.1f} points")
 """,
-    ),
-    "two_stat_crew": (
-        """\
-@interact(
-    strength=(107, 327, 20),
-    intelligence=(89, 329, 20),
-    bandwidth=SelectionSlider(options=[5, 10, 20, 30, 50, 100, 200], value=30),
-)
-""",
-        """\
+    "two_stat_crew": """\
 def two_stat_crew(strength=207, intelligence=289, bandwidth=30):
     query = torch.tensor([float(strength), float(intelligence)])
     weights = weights_from_stats(query, stats, bandwidth)
@@ -79,7 +63,6 @@ def two_stat_crew(strength=207, intelligence=289, bandwidth=30):
     plt.show()
     print(f"predicted ability: {weights @ crew.reassessed:.1f} points")
 """,
-    ),
 }
 
 CELL = re.compile(
@@ -102,9 +85,11 @@ def with_matplotlib(text: str, *, sliders: bool) -> str:
 
     def rewrite(match):
         code = match["code"]
-        for name, (controls, function) in CELLS.items():
-            if f"def {name}(" in code:
-                new = controls + function if sliders else f"{function}\n\n{name}()\n"
+        for name, function in CELLS.items():
+            controls, found, _ = code.partition(f"def {name}(")
+            if found:
+                interact = controls.replace("@explore(", "@interact(")
+                new = interact + function if sliders else f"{function}\n\n{name}()\n"
                 return match[0].replace(code, new)
         return match[0]
 

@@ -61,7 +61,7 @@ def rows(rounds: int = 5) -> list[Row]:
             for values in itertools.product(*options.values())
         ]
         by_hand = dict(names, plt=plt)
-        exec(stock.CELLS[name][1].replace("plt.show()", "pass"), by_hand)
+        exec(stock.CELLS[name].replace("plt.show()", "pass"), by_hand)
         times, sizes = {"ours": [], "theirs": []}, []
         for round in range(rounds):
             times["ours"].append(seconds(lambda: explore(**given)(names[name]).explorer.html()))  # noqa: B023
