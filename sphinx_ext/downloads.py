@@ -13,6 +13,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import yaml
 from pybtex.database import parse_file
 from sphinx.util import logging
 
@@ -155,10 +156,7 @@ class Text:
         return out
 
     def directive(self, kind, title, body):
-        options = {}
-        while body and (option := re.match(r":([\w-]+):\s*(.*)", body[0])):
-            options[option[1]] = option[2]
-            body = body[1:]
+        options, body = split_options(body)
         title = self.inline(title).strip()
         inner = lambda: self.blocks(body)  # noqa: E731
         if kind in ADMONITIONS:
@@ -218,6 +216,18 @@ class Text:
             for e in entries
         ]
         return "## References of this chapter\n\n" + "\n".join(sorted(lines)) if lines else ""
+
+
+def split_options(body):
+    """A directive's options, written as `:key: value` lines or as YAML between two `---`; and what is below them."""
+    if body and body[0].strip() == "---":
+        end = next(i for i, line in enumerate(body[1:], 1) if line.strip() == "---")
+        return yaml.safe_load("\n".join(body[1:end])) or {}, body[end + 1 :]
+    options = {}
+    while body and (option := re.match(r":([\w-]+):\s*(.*)", body[0])):
+        options[option[1]] = option[2]
+        body = body[1:]
+    return options, body
 
 
 def plain(text):
