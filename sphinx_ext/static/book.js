@@ -63,7 +63,7 @@
   // The list of sections stands open where there is room, and marks the one being read.
   const toc = document.getElementById("page-toc");
   if (toc) {
-    const wide = matchMedia("(min-width: 80em)");
+    const wide = matchMedia("(min-width: 92em)");
     const fit = () => { toc.open = wide.matches; };
     fit();
     wide.addEventListener("change", fit);

@@ -212,6 +212,17 @@ def test_links_follow_the_repository(book):
     assert "mybinder" not in book.page(), "and go when it is no longer known"
 
 
+def test_without_solutions(book):
+    """For a class: no solution, in the page or in its notebook, and no link to one."""
+    book.add(WORDS)
+    alone = ["--only", book.folder / "index.md"]
+    assert book.build(*alone) == 0 and 'class="solution"' in book.page(), book.said
+    assert book.build(*alone, BOOK_SOLUTIONS="0") == 0, book.said
+    assert "2 * 2" not in book.published() and "#solution-" not in book.page()
+    assert "2 * 2" not in (book.html / "notebooks" / "index.ipynb").read_text()
+    assert "Double it." in book.page()
+
+
 def test_one_page_alone(book, tmp_path):
     """A chapter's writer builds it without the others that it points to."""
     book.add("\nSee [another](other.md) and {cite:p}`vaswani2017`.\n")
