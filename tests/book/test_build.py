@@ -5,6 +5,7 @@ Each test builds a book of one or two short pages with the book's own settings, 
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
