@@ -1,0 +1,222 @@
+"""Chapters in a real JupyterLab or Notebook 7: serve them, open, run all, move a control."""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# As the reader's panel knows it, not only what is on the screen.
+CELLS = "() => jupyterapp.shell.currentWidget.context.model.toJSON().cells"
+DONE = """
+() => {
+  const panel = window.jupyterapp?.shell.currentWidget;
+  const cells = panel?.context?.model.toJSON().cells ?? [];
+  return panel?.sessionContext?.session?.kernel?.status === "idle" && cells.length > 1
+    && cells.every((cell) => cell.cell_type !== "code" || cell.execution_count || !cell.source.trim()
+      || cell.metadata.tags?.includes("raises-exception"));
+}
+"""
+# Count the redraws of an explorer from now on, and remember where its cell stands.
+WATCH = """
+(view) => {
+  const cell = view.closest(".jp-Cell");
+  const place = () => [Math.round(cell.getBoundingClientRect().top), Math.round(cell.getBoundingClientRect().height)];
+  const seen = window.watched = { redraws: 0, places: [place()] };
+  new MutationObserver((changes) => {
+    seen.redraws += changes.length;
+    seen.places.push(place());
+  }).observe(view, { attributes: true, attributeFilter: ["data-settings"] });
+  window.placeNow = place;
+}
+"""
+
+
+class Server:
+    """A server of one app ("lab" or "notebook") over a copy of the chapters; its settings are in a folder of their own."""
+
+    def __init__(self, app, folder):
+        self.app, self.book, self.config = app, folder / "book", folder / "config"
+        self.settings = {
+            **os.environ,
+            "JUPYTER_CONFIG_DIR": str(self.config),
+            "JUPYTER_DATA_DIR": str(folder / "data"),
+            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        }
+        self.workspaces = self.config / "lab" / "workspaces"
+        for name in ("ATTN_STATIC", "PYTHONPATH"):
+            self.settings.pop(name, None)
+        self.log = folder / "log.txt"
+
+    @contextlib.contextmanager
+    def running(self):
+        shutil.copytree(
+            ROOT / "chapters",
+            self.book / "chapters",
+            ignore=shutil.ignore_patterns(".*", "__*", "*.ipynb"),
+        )
+        python = sys.executable
+        # What binder/postBuild does, for these settings alone.
+        viewer = [python, "-m", "jupytext_config", "set-default-viewer", "markdown"]
+        subprocess.run(viewer, env=self.settings, check=True)
+        news = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
+        (self.config / "labconfig" / "page_config.json").write_text(json.dumps(news))
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{port}"
+        options = [
+            "--no-browser",
+            "--allow-root",
+            "--expose-app-in-browser",
+            f"--port={port}",
+            f"--ServerApp.root_dir={self.book}",
+            "--IdentityProvider.token=",
+            "--ServerApp.disable_check_xsrf=True",
+            "--LabApp.news_url=",
+            "--LabApp.extension_manager=readonly",
+        ]
+        module = {"lab": "jupyterlab", "notebook": "notebook"}[self.app]
+        with self.log.open("w") as log:
+            server = subprocess.Popen(
+                [python, "-m", module, *options],
+                env=self.settings,
+                cwd=self.book,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        try:
+            for _ in range(240):
+                try:
+                    self.ask("api")
+                    break
+                except OSError:
+                    assert server.poll() is None, self.log.read_text()
+                    time.sleep(0.25)
+            self.process = server.pid
+            yield self
+        finally:
+            server.terminate()
+            server.wait()
+
+    def ask(self, path, method="GET"):
+        request = urllib.request.Request(f"{self.address}/{path}", method=method)
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.loads(answer.read() or "null")
+
+    def forget(self):
+        """Stop the kernels and forget which notebooks were open."""
+        for kernel in self.ask("api/kernels"):
+            self.ask(f"api/kernels/{kernel['id']}", "DELETE")
+        shutil.rmtree(self.workspaces, ignore_errors=True)
+
+    def kernel_memory(self):
+        """Bytes that the kernels hold."""
+        import psutil
+
+        children = psutil.Process(self.process).children(recursive=True)
+        return sum(
+            c.memory_info().rss for c in children if "ipykernel_launcher" in " ".join(c.cmdline())
+        )
+
+
+def open_and_run(page, address):
+    """Open a chapter as a notebook, run all by the menu, wait for its end; its cells with their outputs."""
+    page.goto(address)
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=90_000)
+    page.wait_for_function(
+        "jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'",
+        timeout=90_000,
+    )
+    page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
+    page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
+    try:
+        page.wait_for_function(DONE, timeout=150_000)
+    except Exception:
+        errors(page.evaluate(CELLS))  # says more than that the time is over
+        raise
+    return page.evaluate(CELLS)
+
+
+def errors(cells):
+    """No cell ended in an error that its author did not announce."""
+    for cell in cells:
+        if "raises-exception" in cell["metadata"].get("tags", []):
+            continue
+        for output in cell.get("outputs", []):
+            assert output["output_type"] != "error", f"{cell['source']}\n{output['evalue']}"
+
+
+def explorers(page, cells):
+    """The cells that hold an explorer, each drawn; nothing else in the notebook failed to display."""
+    errors(cells)
+    found = []
+    for number, cell in enumerate(cells):
+        if cell["cell_type"] == "code" and "\n@explore" in "\n" + cell["source"]:
+            shown = page.locator(f".jp-Notebook .jp-Cell[data-windowed-list-index='{number}']")
+            shown.locator(".attn-explorer-view[data-settings]").wait_for(
+                state="attached", timeout=20_000
+            )
+            assert shown.locator(".attn-explorer").count() == 1
+            assert shown.locator(
+                ".attn-explorer-view figure, .attn-explorer-view svg, .attn-readout-value"
+            ).count()
+            found.append(shown)
+    assert page.get_by_text("Error displaying widget").count() == 0
+    return found
+
+
+def settings(cell):
+    return json.loads(cell.locator(".attn-explorer-view").get_attribute("data-settings"))
+
+
+def at_rest(page):
+    """Pictures and formulas above the explorer have their height."""
+    page.evaluate("document.fonts.ready")
+    page.wait_for_timeout(1000)
+
+
+def show(page, cell):
+    """Scroll an explorer's picture into the window and wait until the page is at rest."""
+    for _ in range(2):
+        cell.locator(".attn-explorer").evaluate("node => node.scrollIntoView({ block: 'center' })")
+        at_rest(page)
+
+
+def by_keyboard(page, cell):
+    cell.locator(".attn-explorer-controls .noUi-handle").first.focus()
+    page.keyboard.press("ArrowRight")
+
+
+def by_mouse(page, cell):
+    """Click into the first slider's track, left or right of its handle."""
+    slider = cell.locator(".attn-explorer-controls .noUi-target").first
+    box, handle = slider.bounding_box(), slider.locator(".noUi-handle").bounding_box()
+    middle = box["x"] + box["width"] / 2
+    share = 0.25 if handle["x"] + handle["width"] / 2 > middle else 0.75
+    page.mouse.click(box["x"] + share * box["width"], box["y"] + box["height"] / 2)
+
+
+def moves_once(page, cell, move):
+    """One move of a control: new settings, one redraw, and the page stays where it is."""
+    show(page, cell)
+    before, drawn = settings(cell), cell.locator(".attn-explorer-view").inner_html()
+    cell.locator(".attn-explorer-view").evaluate(WATCH)
+    move(page, cell)
+    page.wait_for_function("watched.redraws > 0", timeout=10_000)
+    page.wait_for_timeout(700)  # for a second redraw, if there is one
+    after = settings(cell)
+    assert sum(before[name] != after[name] for name in before) == 1, (before, after)
+    assert (
+        cell.locator(".attn-explorer-view").inner_html() != drawn or cell.locator("canvas").count()
+    )
+    seen = page.evaluate("watched")
+    assert seen["redraws"] == 1, seen
+    places = [*seen["places"], page.evaluate("placeNow()")]
+    assert all(place == places[0] for place in places), places
