@@ -97,6 +97,7 @@ def complete(app, pagename, templatename, context, doctree):
         content = (Path(app.outdir) / "_static" / name).read_bytes()
         return f"{pathto('_static/' + name, 1)}?v={hashlib.sha256(content).hexdigest()[:8]}"
 
+    chapters = context["toctree"](includehidden=True, collapse=False, titles_only=True, maxdepth=1)
     page_file = "" if pagename == root else pagename + ".html"
     notebook = f"{downloads.FOLDER}/{downloads.name(pagename)}" if has_cells else None
     in_repository = (
@@ -118,9 +119,7 @@ def complete(app, pagename, templatename, context, doctree):
         preview_url=known["site"] + "_static/preview.png"
         if known["site"]
         else pathto("_static/preview.png", 1),
-        chapters=context["toctree"](
-            includehidden=True, collapse=False, titles_only=True, maxdepth=1
-        ),
+        chapters=chapters.replace(' role="heading"', ""),  # Sphinx gives a caption no level
         page_sections=sections(context.get("toc")) if doctree else "",
         has_explorer='class="attn-explorer"' in context["body"],
         notebook=notebook,

@@ -45,7 +45,7 @@ def listening(browser, faults, **options):
     context.close()
 
 
-def through(page, height=800):
+def through(page, height=2400):
     """Scroll to the end, so that whatever waits to come into sight loads and draws."""
     for y in range(0, page.evaluate("document.body.scrollHeight"), height):
         page.evaluate(f"scrollTo(0, {y})")
@@ -69,10 +69,9 @@ def test_quiet_and_self_contained(browser, site_url, pages, theme):
     assert faults == []
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_no_page_scrolls_sideways(browser, site_url, pages, theme):
+def test_no_page_scrolls_sideways(browser, site_url, pages):
     faults = []
-    with listening(browser, faults, color_scheme=theme) as page:
+    with listening(browser, faults) as page:
         for name in [*pages, "404.html"]:
             page.goto(f"{site_url}/{name}")
             page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
@@ -86,6 +85,8 @@ def test_no_page_scrolls_sideways(browser, site_url, pages, theme):
 
 @pytest.mark.parametrize("theme", THEMES)
 def test_accessible(browser, site_url, pages, theme):
+    """WCAG 2.2 AA as far as a program can see it; on the dark page only what colours change."""
+    only = RULES if theme == "light" else {"type": "rule", "values": ["color-contrast"]}
     faults = []
     with listening(browser, [], color_scheme=theme) as page:
         for name in [*pages, "404.html"]:
@@ -93,8 +94,8 @@ def test_accessible(browser, site_url, pages, theme):
             page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
             page.evaluate(AXE.read_text(encoding="utf-8"))
             found = page.evaluate(
-                "(tags) => axe.run({exclude: [['.katex-html']]}, {runOnly: tags}).then((r) => r.violations)",
-                RULES,
+                "(only) => axe.run({exclude: [['.katex-html']]}, {runOnly: only}).then((r) => r.violations)",
+                only,
             )
             for violation in found:  # formulas: their MathML is read, the glyphs are hidden
                 where = [node["html"][:200] for node in violation["nodes"][:3]]
