@@ -1345,16 +1345,31 @@ async function render({ model, el }) {
   const follow = () => explorer.changed(controls.map((control, i) => optionOfModel(control, models[i])));
   for (const one of models) one.on("change:value change:index", follow);
   const removeExtras = addExtras(explorer, parts, {});
+  const removeKeys = keepKeys(el);
   follow();
   settingsFromLaunch(payload.name, controls)?.forEach((option, i) => apply(i, option));
 
   return () => {
     for (const one of models) one.off("change:value change:index", follow);
     for (const view of views) view.remove();
+    removeKeys();
     removeExtras();
     explorer.remove();
     el.replaceChildren();
   };
+}
+
+// JupyterLab and Notebook take arrow keys as their own, to go from cell to cell, even in a list of options. Those that
+// move a control belong to it; all others (run the cell, save) stay theirs. On the window, to come before them.
+function keepKeys(el) {
+  const mark = (event) => {
+    const { target } = event;
+    if (!el.contains(target)) return;
+    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
+    target.toggleAttribute("data-lm-suppress-shortcuts", plain && /^(Arrow.*|Page.*|Home|End| )$/.test(event.key));
+  };
+  addEventListener("keydown", mark, true);
+  return () => removeEventListener("keydown", mark, true);
 }
 
 // Settings handed over by "Open in Binder at this setting": `?attn=name?x=1.5` in the address that the notebook was

@@ -36,6 +36,18 @@ WATCH = """
   window.placeNow = place;
 }
 """
+# Controls that stick out of their explorer or reach into the next one on their line.
+OVERLAPS = """
+(box) => {
+  const edge = box.getBoundingClientRect().right;
+  const [all, found] = [[...box.children].map((node) => node.getBoundingClientRect()), []];
+  all.forEach((one, i) => {
+    const next = all[i + 1];
+    if (one.right > edge + 1 || (next && next.left > one.left && next.left < one.right)) found.push(i);
+  });
+  return found;
+}
+"""
 
 
 class Server:
@@ -164,6 +176,7 @@ def explorers(page, cells):
                 state="attached", timeout=20_000
             )
             assert shown.locator(".attn-explorer").count() == 1
+            assert shown.locator(".attn-explorer-controls").evaluate(OVERLAPS) == []
             assert shown.locator(
                 ".attn-explorer-view figure, .attn-explorer-view svg, .attn-readout-value"
             ).count()
@@ -190,8 +203,11 @@ def show(page, cell):
 
 
 def by_keyboard(page, cell):
-    cell.locator(".attn-explorer-controls .noUi-handle").first.focus()
-    page.keyboard.press("ArrowRight")
+    controls = cell.locator(".attn-explorer-controls")
+    first = controls.locator(".noUi-handle, select, input[type=checkbox]").first
+    first.focus()
+    kind = first.evaluate("node => node.type ?? 'slider'")
+    page.keyboard.press({"slider": "ArrowRight", "checkbox": "Space"}.get(kind, "ArrowDown"))
 
 
 def by_mouse(page, cell):

@@ -66,6 +66,7 @@ def test_a_chapter_in_notebook_7(page, tmp_path, name):
         cells = notebooks.open_and_run(page, f"{server.address}/notebooks/chapters/{name}.md")
         for cell in notebooks.explorers(page, cells):
             notebooks.moves_once(page, cell, notebooks.by_mouse)
+            notebooks.moves_once(page, cell, notebooks.by_keyboard)
             page.screenshot(path=tmp_path / "moved.png")
         server.forget()
 
