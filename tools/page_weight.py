@@ -18,7 +18,7 @@ def weigh(browser, url):
     page.on("response", lambda answer: answers.append(answer))
     page.goto(url, wait_until="networkidle")
     height = page.evaluate("document.body.scrollHeight")
-    for y in range(0, height, 800):  # what loads only when it comes into sight counts too
+    for y in range(0, height, 3000):  # what loads only when it comes into sight counts too
         page.evaluate(f"scrollTo(0, {y})")
     page.wait_for_load_state("networkidle")
     sizes = {}
