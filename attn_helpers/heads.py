@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
-from attn_helpers.attention import attention, dot_product_scores, softmax_of_own
+from attn_helpers.attention import attention, softmax_of_own
 
 
 def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
@@ -183,18 +183,23 @@ class MultiHeadAttention(nn.Module):
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
-        q = self._split(self.W_q(queries))  # (..., h, q, d_k)
-        k = self._split(self.W_k(keys))  # (..., h, k, d_k)
         v = self._split(self.W_v(values))  # (..., h, k, d_k)
         if need_weights:
-            weights = softmax_of_own(dot_product_scores(q, k), mask)  # (..., h, q, k)
+            weights = self._weights(queries, keys, mask)  # (..., h, q, k)
             heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d_k)
         else:
             weights = None
+            q = self._split(self.W_q(queries))  # (..., h, q, d_k)
+            k = self._split(self.W_k(keys))  # (..., h, k, d_k)
             heads = _fused(q, k, v, mask, self.dropout if self.training else 0.0)
-        return self.W_o(
-            heads.transpose(-3, -2).flatten(-2)
-        ), weights  # (..., q, h, d_k) -> (..., q, d)
+        output = self.W_o(heads.transpose(-3, -2).flatten(-2))  # (..., q, h, d_k) -> (..., q, d)
+        return output, weights
+
+    def _weights(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
+        """What every head attends to; a function of its own, so that q and k are gone when it ends."""
+        q = self._split(self.W_q(queries)) * (1 / math.sqrt(self.head_dim))  # (..., h, q, d_k)
+        k = self._split(self.W_k(keys))  # (..., h, k, d_k)
+        return softmax_of_own(q @ k.transpose(-2, -1), mask)  # (..., h, q, k)
 
     def _split(self, x: Tensor) -> Tensor:
         """(..., n, d) -> (..., h, n, d_k): cut each row into h pieces, then bring the heads forward."""
@@ -204,10 +209,12 @@ class MultiHeadAttention(nn.Module):
 def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float) -> Tensor:
     """torch's kernel, which never stores the weights; a query that may look at nothing gets 0."""
     # The kernel is used for exactly one batch axis; torch falls back to storing the weights otherwise.
-    same = q.shape[:-3] == k.shape[:-3] == v.shape[:-3]  # torch's own look at the shapes is slow
-    batch = q.shape[:-3] if same else torch.broadcast_shapes(*(x.shape[:-3] for x in (q, k, v)))
+    shapes = {x.shape[:-3] for x in (q, k, v)}
+    batch = shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
 
     def flat(x: Tensor) -> Tensor:
+        if len(batch) == 1 and x.shape[:-3] == batch:  # the usual case; torch takes its time to see it
+            return x
         return x.expand(*batch, *x.shape[-3:]).reshape(math.prod(batch), *x.shape[-3:])
 
     q, k, v = flat(q), flat(k), flat(v)
@@ -220,4 +227,4 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float)
         visible = mask if seen.all() else mask | ~seen
         output = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
         output = output if visible is mask else torch.where(seen, output, 0.0)
-    return output.reshape(*batch, *output.shape[-3:])
+    return output if len(batch) == 1 else output.reshape(*batch, *output.shape[-3:])
