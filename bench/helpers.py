@@ -17,7 +17,7 @@ from attn_helpers import AdditiveAttention, MultiHeadAttention, attention
 from bench.rows import Row, exponent, side_by_side
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
-WIDTH, HEADS, BATCH, HIDDEN = 64, 8, 4, 32
+WIDTH, HEADS, BATCH, HIDDEN = 384, 12, 1, 32  # a layer of chapter 10's model, one sequence
 D2L = Path(__file__).parents[1] / "_build" / "bench" / "d2l"
 
 
@@ -104,7 +104,7 @@ def layers(d2l, n: int, *, training: bool):
             "torch, without weights": lambda x: theirs(x, x, x, need_weights=False),
         },
     )
-    if n <= 512:  # the hidden axis makes additive scoring large: 4 · 512² · 32 numbers are 134 MB
+    if n <= 512:  # the hidden axis makes additive scoring large: 512² · 32 numbers are 34 MB
         additive = AdditiveAttention(WIDTH, WIDTH, HIDDEN).train(training)
         d2l_additive = d2l.AdditiveAttention(HIDDEN, 0.0).train(training)
         yield (
