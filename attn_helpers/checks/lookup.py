@@ -3,6 +3,7 @@
 import torch
 
 from attn_helpers import _validate as validate
+from attn_helpers.checks._gaussian import compare_outputs
 from attn_helpers.checks._report import call, compare, passed, slip
 
 
@@ -24,58 +25,22 @@ def _compare_soft_lookup(answer, queries, keys, values, sigma):
     differences = queries[:, None] - keys
     squared = differences.square().sum(-1)
     scores = -squared / (2 * sigma**2)
-    weights = torch.softmax(scores, dim=-1)
-    over_queries = torch.softmax(scores, dim=0)
+    hard = torch.full_like(scores, -torch.inf).scatter(-1, scores.argmax(-1, keepdim=True), 0.0)
     slips = {
-        "an extra 1/n: the weights sum to 1 already, nothing is left to average": (
-            weights @ values / len(keys),
-            weights @ values / len(queries),
-        ),
-        "normalised over the queries instead of the keys: the weights of each query must sum to 1, "
-        "so the softmax runs over the last axis": over_queries @ values,
-        "the similarities are not divided by their sum: the weights of a query must sum to 1": (
-            scores.exp() @ values
-        ),
-        "the bandwidth is not squared: divide by 2σ², not by 2σ": (
-            torch.softmax(-squared / (2 * sigma), dim=-1) @ values
-        ),
-        "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1) @ values,
-        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
-            torch.softmax(scores * sigma**4, dim=-1) @ values
-        ),
         "the scores are dot products: score by the squared distance": (
-            torch.softmax(queries @ keys.T, dim=-1) @ values,
-            torch.softmax(queries @ keys.T / (2 * sigma**2), dim=-1) @ values,
+            queries @ keys.T,
+            queries @ keys.T / (2 * sigma**2),
         ),
-        "the distance is not squared": (
-            torch.softmax(-squared.sqrt() / (2 * sigma**2), dim=-1) @ values
-        ),
+        "the distance is not squared": -squared.sqrt() / (2 * sigma**2),
         "the differences are summed before they are squared: opposite signs cancel": (
-            torch.softmax(-differences.sum(-1).square() / (2 * sigma**2), dim=-1) @ values
+            -differences.sum(-1).square() / (2 * sigma**2)
         ),
         "the squared differences are averaged over the axis of the numbers: add them up": (
-            torch.softmax(scores / keys.shape[-1], dim=-1) @ values
+            scores / keys.shape[-1]
         ),
-        "the sign of the score is turned: the farthest key gets the largest weight": (
-            torch.softmax(-scores, dim=-1) @ values
-        ),
-        "this is a hard lookup: every value counts, the nearer ones more": values[
-            scores.argmax(-1)
-        ],
-        "the keys are mixed, not the values": weights @ keys,
-        "these are the weights: multiply them with the values": weights,
+        "this is a hard lookup: every value counts, the nearer ones more": hard,
     }
-    if len(queries) == len(keys):
-        slips["the weights are transposed: rows are queries, columns are keys"] = (
-            weights.T @ values,
-            over_queries.T @ values,
-        )
-    compare(
-        call(answer, queries.clone(), keys.clone(), values.clone(), sigma),
-        weights @ values,
-        slips=slips,
-        what="the output",
-    )
+    compare_outputs(answer, queries, keys, values, sigma, scores=scores, slips=slips)
 
 
 def check_hard_weights(answer) -> None:

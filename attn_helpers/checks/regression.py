@@ -6,6 +6,7 @@ from numbers import Real
 import torch
 
 from attn_helpers import _validate as validate
+from attn_helpers.checks._gaussian import compare_outputs
 from attn_helpers.checks._report import call, compare, passed, slip
 from attn_helpers.data import noisy_curve
 
@@ -49,60 +50,22 @@ def check_kernel_regression(answer) -> None:
 
 def _compare_regression(answer, queries, keys, values, sigma):
     difference = queries[:, None] - keys
-    scores = _scores(queries, keys, sigma)
-    weights = torch.softmax(scores, dim=-1)
-    over_queries = torch.softmax(scores, dim=0)
-
-    def with_scores(wrong):
-        return torch.softmax(wrong, dim=-1) @ values
-
     signed = [
-        with_scores(sign * difference / divisor)
+        sign * difference / divisor
         for sign in (1, -1)
         for divisor in (1, sigma, sigma**2, 2 * sigma, 2 * sigma**2)
     ]
     slips = {
-        "an extra 1/n: the weights sum to 1 already, nothing is left to average": (
-            weights @ values / len(keys),
-            weights @ values / len(queries),
-        ),
-        "normalised over the queries instead of the keys: the weights of each query must sum to 1, "
-        "so the sum or softmax runs over the last axis": over_queries @ values,
-        "the kernel values are not divided by their sum: the weights of a query must sum to 1": (
-            scores.exp() @ values
-        ),
-        "the bandwidth is not squared: divide by 2σ², not by 2σ": with_scores(scores * sigma),
-        "the 2 is missing: divide by 2σ², not by σ²": with_scores(2 * scores),
-        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": with_scores(
-            scores * sigma**4
-        ),
         "a kernel of the signed distance: keys on one side of the query win, however far they are; "
         "square the difference or take its absolute value": tuple(signed),
         "the distance is not squared: use (x − xᵢ)²": (
-            with_scores(-difference.abs() / (2 * sigma**2)),
-            with_scores(-difference.abs() / sigma),
+            -difference.abs() / (2 * sigma**2),
+            -difference.abs() / sigma,
         ),
-        "the bandwidth is missing": (
-            with_scores(-(difference**2) / 2),
-            with_scores(-(difference**2)),
-        ),
-        "the sign of the score is turned: the farthest key gets the largest weight": (
-            with_scores(-scores)
-        ),
-        "the keys are averaged, not the values": weights @ keys,
-        "these are the weights: multiply them with the values": weights,
+        "the bandwidth is missing": (-(difference**2) / 2, -(difference**2)),
     }
-    if len(queries) == len(keys):
-        slips["the weights are transposed: rows are queries, columns are keys"] = (
-            weights.T @ values,
-            over_queries.T @ values,
-        )
-    compare(
-        call(answer, queries.clone(), keys.clone(), values.clone(), sigma),
-        weights @ values,
-        slips=slips,
-        what="the output",
-    )
+    scores = _scores(queries, keys, sigma)
+    compare_outputs(answer, queries, keys, values, sigma, scores=scores, slips=slips)
 
 
 def check_boxcar_weights(answer) -> None:

@@ -205,7 +205,7 @@ WRONG = [
     ),
     (check_kernel_regression, regression(lambda d, h: -(d**2) / 2), "bandwidth is missing"),
     (check_kernel_regression, regression(lambda d, h: d**2 / (2 * h**2)), "sign of the score"),
-    (check_kernel_regression, lambda q, k, y, h: right(q, k, k, h), "keys are averaged"),
+    (check_kernel_regression, lambda q, k, y, h: right(q, k, k, h), "keys are mixed"),
     (
         check_kernel_regression,
         lambda q, k, y, h: torch.softmax(scores(q, k, h), -1),

@@ -1,0 +1,58 @@
+"""What the soft lookup of chapter 2 and the kernel regression of chapter 3 share: the weights and their slips."""
+
+import torch
+from torch import Tensor
+
+from attn_helpers.checks._report import call, compare
+
+
+def compare_outputs(
+    answer, queries: Tensor, keys: Tensor, values: Tensor, sigma: float, *, scores: Tensor, slips
+) -> None:
+    """Compare ``answer(queries, keys, values, sigma)`` with softmax(scores) V, scores = −distance²/2σ².
+
+    slips maps a sentence to the wrong scores, or to several, that it is about; the slips that do not
+    depend on what a distance is are known here.
+    """
+
+    def output(of_scores):
+        return torch.softmax(of_scores, dim=-1) @ values
+
+    weights = torch.softmax(scores, dim=-1)
+    over_queries = torch.softmax(scores, dim=0)
+    wrong = {
+        sentence: tuple(map(output, one if isinstance(one, tuple) else (one,)))
+        for sentence, one in slips.items()
+    }
+    wrong |= {
+        "an extra 1/n: the weights sum to 1 already, nothing is left to average": (
+            weights @ values / len(keys),
+            weights @ values / len(queries),
+        ),
+        "normalised over the queries instead of the keys: the weights of each query must sum to 1, "
+        "so the sum or softmax runs over the last axis": over_queries @ values,
+        "the kernel values are not divided by their sum: the weights of a query must sum to 1": (
+            scores.exp() @ values
+        ),
+        "the bandwidth is not squared: divide by 2σ², not by 2σ": output(scores * sigma),
+        "the 2 is missing: divide by 2σ², not by σ²": output(2 * scores),
+        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
+            output(scores * sigma**4)
+        ),
+        "the sign of the score is turned: the farthest key gets the largest weight": output(
+            -scores
+        ),
+        "the keys are mixed, not the values": weights @ keys,
+        "these are the weights: multiply them with the values": weights,
+    }
+    if len(queries) == len(keys):
+        wrong["the weights are transposed: rows are queries, columns are keys"] = (
+            weights.T @ values,
+            over_queries.T @ values,
+        )
+    compare(
+        call(answer, queries.clone(), keys.clone(), values.clone(), sigma),
+        weights @ values,
+        slips=wrong,
+        what="the output",
+    )
