@@ -213,9 +213,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float)
     batch = shapes.pop() if len(shapes) == 1 else torch.broadcast_shapes(*shapes)
 
     def flat(x: Tensor) -> Tensor:
-        if (
-            len(batch) == 1 and x.shape[:-3] == batch
-        ):  # the usual case; torch takes its time to see it
+        if len(batch) == 1 and x.shape[:-3] == batch:  # the usual case; expand takes its time
             return x
         return x.expand(*batch, *x.shape[-3:]).reshape(math.prod(batch), *x.shape[-3:])
 
