@@ -7,6 +7,7 @@ its node running for ever.) Style sheet and fonts: assets.py.
 
 import atexit
 import json
+import re
 import subprocess
 import sys
 from functools import cache
@@ -84,6 +85,17 @@ def visit_displaymath(translator, node):
     raise nodes.SkipNode
 
 
+def keep_punctuation(app, doctree, docname):
+    """A browser may break a line between a formula and the comma behind it: short ones are held together."""
+    for math in list(doctree.findall(nodes.math)):
+        parent, place = math.parent, math.parent.index(math)
+        after = parent[place + 1] if place + 1 < len(parent) else None
+        mark = isinstance(after, nodes.Text) and re.match(r"[.,;:!?)\]”’]+", after)
+        if mark and typeset(math.astext(), False).get("html", "").count('class="base"') <= 2:
+            held = nodes.inline("", "", math, nodes.Text(mark[0]), classes=["nowrap"])
+            parent[place : place + 2] = [held, nodes.Text(after[mark.end() :])]
+
+
 def check(app, config):
     if not (KATEX / "katex.min.css").exists():
         raise ExtensionError(f"KaTeX is not in {KATEX}: run `make setup`")
@@ -92,3 +104,4 @@ def check(app, config):
 def setup(app):
     app.add_html_math_renderer("katex", (visit_math, None), (visit_displaymath, None))
     app.connect("config-inited", check)
+    app.connect("doctree-resolved", keep_punctuation)

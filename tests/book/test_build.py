@@ -116,6 +116,8 @@ def book(built, tmp_path):
 def test_a_good_book(built):
     assert "the word is first" in built.page()
     assert 'class="katex"' in built.page()
+    # A full stop stays on the line of its formula.
+    assert re.search(r'<span class="nowrap"><span class="math">.*?</span>\.</span>', built.page())
     assert built.last.startswith("The book is built")
     assert (built.html / ".nojekyll").exists()
 
