@@ -61,6 +61,15 @@ def test_every_exercise_is_on_the_page_of_solutions():
     assert rows == expected and len(rows) > 30
 
 
+def test_the_readmes_example_runs():
+    """As it stands there: every name that it uses is defined in it."""
+    text = (pages.ROOT / "README.md").read_text(encoding="utf-8")
+    names = {}
+    for code in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(code, names)
+    assert len(names["first_look"].explorer.payload["controls"]) == 2
+
+
 def test_no_notebook_in_git():
     tracked = subprocess.run(
         ["git", "ls-files", "*.ipynb"], cwd=pages.ROOT, capture_output=True, text=True
