@@ -312,7 +312,7 @@ def test_text_alternative_follows_and_is_announced_once_the_slider_rests(open_sa
     explorer.get_by_label("strength").press("End")
     until(page, explorer, strength=320)
     assert text.get_attribute("aria-busy") == "true"
-    assert text.inner_text() != before and "weighs most" in text.inner_text()
+    assert text.inner_text() != before and "the largest weight is" in text.inner_text()
     page.wait_for_function(
         "() => !document.querySelector('.attn-explorer-text').hasAttribute('aria-busy')"
     )
