@@ -75,7 +75,7 @@ def _parts(d: int = 8):
 def check_encoder_block(answer) -> None:
     """Check ``answer(x, attend, think, norm_1, norm_2)``: the block with the norm after each addition.
 
-    A = norm_1(X + attend(X)), Z = norm_2(A + think(A)). Chapter 9, exercise 2.
+    X' = norm_1(X + attend(X)), Z = norm_2(X' + think(X')). Chapter 9, exercise 2.
     """
     x = _random(5, 8)
     attend, think, norm_1, norm_2 = _parts()
