@@ -4,7 +4,14 @@ import re
 import warnings
 from importlib import metadata
 
-NEEDED = {"ipywidgets": "8.1", "anywidget": "0.9.18"}  # they show the explorers in a live kernel
+NEEDED = {  # as pyproject.toml has it; an install that was cut off or made with --no-deps may lack one
+    "torch": "2.2",
+    "matplotlib": "3.8",
+    "seaborn": "0.13",
+    "ipywidgets": "8.1",
+    "anywidget": "0.9.18",
+    "jaxtyping": "0.3",
+}
 WANTED = {"jupyterlab": "4.2", "notebook": "7.2"}  # may be here without being the reader's client
 
 
@@ -25,7 +32,7 @@ def _fault(package: str, least: str) -> str | None:
 
 
 def check() -> None:
-    """Raise ImportError for a package that the explorers cannot do without; warn of an old client."""
+    """Raise ImportError for a package that the helpers cannot do without; warn of an old client."""
     for package, least in NEEDED.items():
         if fault := _fault(package, least):
             raise ImportError(f"attn_helpers needs {fault}  and restart the kernel")

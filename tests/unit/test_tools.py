@@ -90,6 +90,17 @@ def test_a_cause_is_one_sentence(output, sentence):
     assert "\n" not in str(caught.value)
 
 
+def test_pip_without_a_network_is_one_sentence(tmp_path, monkeypatch):
+    """pip's own words, not ours for them."""
+    monkeypatch.setattr(setup, "PYTHON", sys.executable)
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    monkeypatch.setenv("PIP_RETRIES", "1")
+    nobody = "http://127.0.0.1:9/simple"
+    with pytest.raises(setup.Stop, match="check the network and run it again"):
+        setup.pip("--index-url", nobody, "--target", tmp_path, "torch")
+
+
 def test_an_unknown_cause_is_left_to_the_caller():
     setup.explain("ERROR: something new")
 
