@@ -47,6 +47,13 @@ def check_attention_cost(answer) -> None:
                 of(lambda n, d: 2 * n**2 * d),
                 of(lambda n, d: n**2 * d),
             ),
+            "scores and weighted sum are missing: each of the two costs n²·d": of(
+                lambda n, d: 3 * n * d**2
+            ),
+            "the parameters of the projections are counted: each is used once for every token, n times": (
+                of(lambda n, d: 3 * d**2),
+                of(lambda n, d: 3 * d**2 + 2 * n**2 * d),
+            ),
             "one projection is counted, and there are three": of(
                 lambda n, d: n * d**2 + 2 * n**2 * d
             ),
@@ -102,9 +109,12 @@ def check_conv_layers(answer) -> None:
             "rounded down: a layer too few does not reach the end": (
                 of(lambda n, k: 2 * (n - 1) // (k - 1)),
             ),
-            "from the first place to the last it is n − 1 steps, not n": of(
-                lambda n, k: math.ceil(2 * n / (k - 1))
+            "a layer too many for some n: from the first place to the last it is n − 1 steps, not n; "
+            "round their quotient up, instead of rounding down and adding 1": of(
+                lambda n, k: math.ceil(2 * n / (k - 1))  # the same as ⌊2(n − 1)/(k − 1)⌋ + 1
             ),
+            "log n is for windows with gaps that grow: here every layer reaches (width − 1)/2 places "
+            "further": of(lambda n, k: math.ceil(math.log(n, k))),
             "rounded to the nearest: a fraction of a layer takes a whole one, so round up": of(
                 lambda n, k: round(2 * (n - 1) / (k - 1))
             ),

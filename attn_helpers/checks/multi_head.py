@@ -93,6 +93,13 @@ def check_multi_head(answer) -> None:
             ),
             "the scores are not divided by √d_k": _merge(heads(scale=1.0)) @ W_o,
             "divided by d_k: divide by its square root, √d_k": _merge(heads(scale=1 / d_k)) @ W_o,
+            "divided by d, the width of the model: each head divides by √d_k, the root of its own": (
+                _merge(heads(scale=1 / d)) @ W_o
+            ),
+            "the scores are multiplied by √d_k: divide by it": _merge(heads(scale=d_k**0.5)) @ W_o,
+            "the softmax is missing: every row of weights sums to 1": (
+                _merge(_split(q, h) @ _split(k, h).mT * d_k**-0.5 @ _split(v, h)) @ W_o
+            ),
             "divided by √h, the number of heads: divide by √d_k, the width of a head": (
                 _merge(heads(scale=h**-0.5)) @ W_o
             ),
@@ -212,7 +219,7 @@ def check_torch_mask(answer) -> None:
     result = call(answer, mask.clone(), h)
     if isinstance(result, Tensor) and result.is_floating_point():  # torch adds it to the scores
         if not result.isneginf().any():
-            slip("torch adds a float mask to the scores: minus infinity hides a key, 1.0 does not")
+            slip("torch adds a float mask to the scores: only minus infinity hides a key")
         result = result.isneginf()
     elif isinstance(result, Tensor) and result.dtype != torch.bool:
         slip(f"torch takes a mask of True and False here, got {result.dtype}")

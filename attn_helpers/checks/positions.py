@@ -17,7 +17,7 @@ def _interleave(even: Tensor, odd: Tensor, dim: int) -> Tensor:
     return torch.stack([even, odd], dim=-1).flatten(1)[:, :dim]
 
 
-def _wrong_tables(length: int, dim: int) -> dict[str, Tensor]:
+def _wrong_tables(length: int, dim: int) -> dict[str, Tensor | tuple[Tensor, ...]]:
     """What the classic slips make of the table, each under the sentence that names it."""
     right = sinusoidal_encoding(length, dim)
     i = torch.arange(float(length))[:, None]
@@ -25,6 +25,7 @@ def _wrong_tables(length: int, dim: int) -> dict[str, Tensor]:
     column = torch.arange(float(dim))
     angle = i / 10_000 ** (2 * pair / dim)
     own = i / 10_000 ** (column / dim)
+    twice = i / 10_000 ** (2 * column / dim)
     even = torch.arange(dim) % 2 == 0
 
     def of(angles: Tensor) -> Tensor:
@@ -42,7 +43,8 @@ def _wrong_tables(length: int, dim: int) -> dict[str, Tensor]:
             of(i / 10_000 ** (4 * pair / dim))
         ),
         "every column has a wavelength of its own: columns 2j and 2j + 1 share one": (
-            torch.where(even, own.sin(), own.cos())
+            torch.where(even, own.sin(), own.cos()),
+            torch.where(even, twice.sin(), twice.cos()),
         ),
         "the position is multiplied by 10000^(2j/d): divide by it": of(
             i * 10_000 ** (2 * pair / dim)
@@ -117,8 +119,15 @@ def check_add_positions(answer) -> None:
     if not torch.equal(given, x):
         slip("your function changes the x that it was given: return a new tensor")
     for other in [_random(3, dim), _random(2, 4, 30, dim)]:
+        try:
+            result = call(answer, other.clone())
+        except Slip as error:
+            raise Slip(
+                f"right for x of shape {tuple(x.shape)}; for {tuple(other.shape)}, {error}. "
+                "The sequence is the last axis but one, x.shape[-2], however many stand before it"
+            ) from error
         compare(
-            call(answer, other.clone()),
+            result,
             other + sinusoidal_encoding(other.shape[-2], dim),
             slips={},
             what=f"for x of shape {tuple(other.shape)}, the sum",
@@ -151,6 +160,9 @@ def check_shift(answer) -> None:
             "all pairs turn by the same angle: pair j turns by shift/10000^(2j/dim)": (
                 table[:n] @ one_angle
             ),
+            "the exponent is j/dim: pair j turns by shift/10000^(2j/dim)": (
+                table[:n] @ _shift_matrix(shift, dim, exponent=1)
+            ),
             "all pairs turn by the same angle, and backwards: pair j turns by shift/10000^(2j/dim)": (
                 table[:n] @ one_angle.mT
             ),
@@ -175,8 +187,8 @@ def _turn(angle: Tensor) -> Tensor:
     )
 
 
-def _shift_matrix(shift: int, dim: int) -> Tensor:
-    angles = shift / 10_000 ** (torch.arange(0, dim, 2) / dim)
+def _shift_matrix(shift: int, dim: int, exponent: int = 2) -> Tensor:
+    angles = shift / 10_000 ** (exponent * torch.arange(dim // 2) / dim)
     return torch.block_diag(*[_turn(angle) for angle in angles])
 
 

@@ -117,6 +117,9 @@ def check_contribution(answer) -> None:
                 added / added.sum(-1)
             ),
             "divided by the sum of everything: each row has to sum to 1": added / added.sum(),
+            "each row has length 1: divide by its sum, so that it sums to 1": (
+                added / added.norm(dim=-1, keepdim=True)
+            ),
             "the sizes alone, without the weights": (
                 (sizes / sizes.sum()).expand(6, 6),
                 sizes / sizes.sum(),
@@ -163,6 +166,9 @@ def check_sentence_vector(answer) -> None:
                 hidden.amax(0) / hidden.amax(0).norm()
             ),
             "divided by the squared length": mean / mean.square().sum(),
+            "divided by the length of all states together: divide the mean by its own": (
+                mean / hidden.norm()
+            ),
         },
         what="the sentence vector",
     )

@@ -40,6 +40,11 @@ def check_layer_norm(answer) -> None:
             "ε stands outside the root: add it to the variance, then take the root": (
                 (x - mean) / (var.sqrt() + eps) * gain + shift
             ),
+            "the variance is divided by d − 1, and ε stands outside the root or is missing: with "
+            "correction=0 the variance is divided by d, then add ε, then take the root": (
+                (x - mean) / (unbiased.sqrt() + eps) * gain + shift,
+                (x - mean) / unbiased.sqrt() * gain + shift,
+            ),
             "ε is missing, or is not the one that was given: without it, a token whose entries are all "
             "equal would give 0/0": ((x - mean) / var.sqrt() * gain + shift),
             "the root is missing: divide by the standard deviation, not by the variance": (
@@ -103,8 +108,13 @@ def check_encoder_block(answer) -> None:
                 early + think(norm_2(early))
             ),
             "the norm acts on the part alone: add first, then normalise": (
-                late + norm_2(think(late))
+                late + norm_2(think(late)),
+                a + norm_2(think(a)),
             ),
+            "the second residual adds the sum before its norm: add the input of the feed-forward": (
+                norm_2(plain + think(a))
+            ),
+            "the half of the feed-forward is missing: think, add, normalise once more": a,
             "the two norms are swapped: norm_1 follows the attention": norm_1(
                 swapped + think(swapped)
             ),

@@ -106,6 +106,11 @@ def one_average(x, W_q, W_k, W_v, W_o, h):
     return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1).mean(0) @ (x @ W_v) @ W_o
 
 
+def without_softmax(x, W_q, W_k, W_v, W_o, h):
+    q, k, v = (split(x @ W, h) for W in (W_q, W_k, W_v))
+    return merge(q @ k.mT / q.shape[-1] ** 0.5 @ v) @ W_o
+
+
 def repeated(mask, h):
     return (~mask).repeat_interleave(h, dim=0)
 
@@ -142,6 +147,9 @@ WRONG = [
     (check_multi_head, many(scale=lambda d, h: d**-0.5), "√d_model"),
     (check_multi_head, many(scale=lambda d, h: 1.0), "not divided by √d_k"),
     (check_multi_head, many(scale=lambda d, h: h / d), "divided by d_k"),
+    (check_multi_head, many(scale=lambda d, h: 1 / d), "divided by d, the width"),
+    (check_multi_head, many(scale=lambda d, h: (d / h) ** 0.5), "multiplied by √d_k"),
+    (check_multi_head, without_softmax, "softmax is missing"),
     (check_multi_head, many(scale=lambda d, h: h**-0.5), "divided by √h"),
     (check_multi_head, many(axis=-2), "over the queries"),
     (check_multi_head, many(axis=-3), "over the heads"),
@@ -230,6 +238,7 @@ WRONG = [
     (check_torch_mask, lambda m, h: (~m).tolist(), "should be a tensor"),
     (check_torch_mask, lambda m, h: repeated(m, h) * 1, "True and False"),
     (check_torch_mask, lambda m, h: repeated(m, h).float(), "adds a float mask"),
+    (check_torch_mask, lambda m, h: repeated(m, h) * -1e9, "only minus infinity"),
     (check_torch_mask, lambda m, h: (~m).repeat_interleave(h, dim=1), "rows are repeated"),
     (check_torch_mask, lambda m, h: (~m)[:, None].expand(-1, h, -1, -1), "axis of their own"),
 ]

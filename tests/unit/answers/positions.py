@@ -62,8 +62,8 @@ def by_logarithm(length, dim):
     return P
 
 
-def own_wavelength(length, dim):
-    angle = torch.arange(length)[:, None] / 10_000 ** (torch.arange(dim) / dim)
+def own_wavelength(length, dim, exponent=1):
+    angle = torch.arange(length)[:, None] / 10_000 ** (exponent * torch.arange(dim) / dim)
     return torch.where(torch.arange(dim) % 2 == 0, angle.sin(), angle.cos())
 
 
@@ -81,6 +81,7 @@ TABLE_WRONG = [
     (lambda n, d: table(n, d, exponent=lambda j: j), "exponent is j/d"),
     (lambda n, d: table(n, d, exponent=lambda j: 4 * j), "doubled"),
     (own_wavelength, "wavelength of its own"),
+    (lambda n, d: own_wavelength(n, d, exponent=2), "wavelength of its own"),
     (lambda n, d: table(n, d, times=True), "multiplied by 10000"),
     (lambda n, d: table(n, d, exponent=lambda j: 0 * j), "same wavelength"),
     (lambda n, d: torch.zeros(n, d), "largest difference"),
@@ -129,13 +130,14 @@ ADD_WRONG = [
     (in_place, "changes the x"),
     (lambda x: x + pos(x), "bfloat16.*float32"),
     (lambda x: x + sinusoidal_encoding(5, 8).to(x), "raised RuntimeError"),
+    (lambda x: x + pos(x, 1).to(x), r"right for x .*x\.shape\[-2\]"),
 ]
 
 
-def shift_matrix(shift, dim, sign=1.0, one_angle=False):
+def shift_matrix(shift, dim, sign=1.0, one_angle=False, exponent=2):
     M = torch.zeros(dim, dim)
     for j in range(dim // 2):
-        a = shift / 10_000 ** (0 if one_angle else 2 * j / dim)
+        a = shift / 10_000 ** (0 if one_angle else exponent * j / dim)
         M[2 * j : 2 * j + 2, 2 * j : 2 * j + 2] = torch.tensor(
             [[math.cos(a), -sign * math.sin(a)], [sign * math.sin(a), math.cos(a)]]
         )
@@ -154,6 +156,7 @@ SHIFT_WRONG = [
     (lambda s, d: shift_matrix(s, d).T, "backwards"),
     (lambda s, d: shift_matrix(s, d, one_angle=True), "same angle"),
     (lambda s, d: shift_matrix(s, d, sign=-1.0, one_angle=True), "same angle"),
+    (lambda s, d: shift_matrix(s, d, exponent=1), "exponent is j/dim"),
     (lambda s, d: torch.eye(d), "does nothing"),
     (lambda s, d: torch.eye(d).roll(s, 0), "moves columns"),
     (lambda s, d: torch.eye(d).roll(s, 1), "moves columns"),
