@@ -51,6 +51,8 @@ def check_hard_weights(answer) -> None:
     generator = torch.Generator().manual_seed(2)
     for shape in ((5, 5), (3, 7)):
         scores = torch.randn(shape, generator=generator)
+        if shape == (3, 7):
+            scores[:, -1] = -9.0  # nobody's best: one_hot by itself would leave this key out
         hard = torch.zeros(shape).scatter(-1, scores.argmax(-1, keepdim=True), 1.0)
         over_queries = torch.zeros(shape).scatter(0, scores.argmax(0, keepdim=True), 1.0)
         compare(
@@ -62,6 +64,9 @@ def check_hard_weights(answer) -> None:
                 ),
                 "one best cell of the whole matrix: every query must choose its own best key": (
                     (scores == scores.max()).float()
+                ),
+                "a key that nobody prefers is missing: tell one_hot how many keys there are": (
+                    torch.nn.functional.one_hot(scores.argmax(-1))
                 ),
                 "these are the positions of the best keys: turn each into a row of 0s and a single 1": (
                     scores.argmax(-1)
@@ -121,6 +126,11 @@ def check_are_weights(answer) -> None:
             torch.tensor([[0.2, 0.2], [0.5, 0.5]]),
             False,
             "a row that sums to 0.4 was accepted: every row must sum to 1, not only some",
+        ),
+        (
+            torch.tensor([[0.4, 0.0], [0.5, 0.5]]),
+            False,
+            "a row of 0.4 and 0 was accepted: only a row that is all 0 may sum to less than 1",
         ),
         (
             torch.tensor([[0.5, 0.5], [0.0, 0.0]]),

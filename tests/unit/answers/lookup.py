@@ -137,6 +137,7 @@ WRONG = [
     (check_hard_weights, lambda s: one_hot(s.argmax(-1), s).T, "transposed"),
     (check_hard_weights, lambda s: s == s.max(), "whole matrix"),
     (check_hard_weights, lambda s: s.argmax(-1), "positions"),
+    (check_hard_weights, lambda s: torch.nn.functional.one_hot(s.argmax(-1)), "how many keys"),
     (check_hard_weights, lambda s: s.amax(-1), "best scores"),
     (check_hard_weights, lambda s: s * one_hot(s.argmax(-1), s), "best scores"),
     (check_hard_weights, lambda s: torch.softmax(s, -1), "soft lookup"),
@@ -187,6 +188,11 @@ WRONG = [
             and all(abs(s - 1) < 1e-5 or s == 0 for s in m.sum(-1).tolist())
         ),
         "without being all 0",
+    ),
+    (
+        check_are_weights,
+        lambda m: bool((m >= 0).all() and all(r.sum() > 0.9 or (r == 0).any() for r in m)),
+        "0.4 and 0",
     ),
     (check_are_weights, lambda m: m >= 0, "one answer is needed"),
     (check_are_weights, lambda m: "yes", "True or False"),
