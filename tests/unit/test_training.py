@@ -52,7 +52,7 @@ def test_the_heads_tell_what_the_chapter_says(copies, chapter):
     assert chapter["mirror"](model)[1].min() > 0.7
     right, without = chapter["right"], chapter["without"]
     both = right(without(model, (1, 0), (1, 1))).mean()
-    assert both < 0.3
+    assert both < 0.2  # chance is 0.1
     for head in range(2):
         assert right(without(model, (1, head))).mean() > both + 0.1
 
