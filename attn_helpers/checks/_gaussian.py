@@ -36,6 +36,14 @@ def compare_outputs(
         ),
         "the bandwidth is not squared: divide by 2σ², not by 2σ": output(scores * sigma),
         "the 2 is missing: divide by 2σ², not by σ²": output(2 * scores),
+        "the 2 is squared, too: divide by 2σ², not by (2σ)²": output(scores / 2),
+        "the bandwidth is missing: divide by 2σ²": (
+            output(scores * sigma**2),
+            output(scores * 2 * sigma**2),
+        ),
+        "this is a softmax of the kernel values: it raises e to the scores by itself": (
+            output(scores.exp())
+        ),
         "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
             output(scores * sigma**4)
         ),
@@ -49,6 +57,10 @@ def compare_outputs(
         wrong["the weights are transposed: rows are queries, columns are keys"] = (
             weights.T @ values,
             over_queries.T @ values,
+        )
+        kernel = scores.exp()
+        wrong["the sums lost an axis: with keepdim=True each row is divided by its own sum"] = (
+            kernel / kernel.sum(dim=-1) @ values
         )
     compare(
         call(answer, queries.clone(), keys.clone(), values.clone(), sigma),

@@ -30,6 +30,8 @@ def _compare_soft_lookup(answer, queries, keys, values, sigma):
         "the scores are dot products: score by the squared distance": (
             queries @ keys.T,
             queries @ keys.T / (2 * sigma**2),
+            queries @ keys.T / sigma**2,
+            queries @ keys.T / keys.shape[-1] ** 0.5,
         ),
         "the distance is not squared": -squared.sqrt() / (2 * sigma**2),
         "the differences are summed before they are squared: opposite signs cancel": (

@@ -50,11 +50,22 @@ def check_prediction(answer) -> None:
             "the 2 is missing: divide by 2σ², not by σ²": (
                 torch.softmax(2 * scores, dim=-1) @ ability
             ),
+            "the 2 is squared, too: divide by 2σ², not by (2σ)²": (
+                torch.softmax(scores / 2, dim=-1) @ ability
+            ),
+            "the bandwidth is missing: divide by 2σ²": (
+                torch.softmax(scores * sigma**2, dim=-1) @ ability,
+                torch.softmax(scores * 2 * sigma**2, dim=-1) @ ability,
+            ),
+            "this is a softmax of the similarities: it raises e to the scores by itself": (
+                torch.softmax(scores.exp(), dim=-1) @ ability
+            ),
             "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
                 torch.softmax(scores * sigma**4, dim=-1) @ ability
             ),
             "the distance is not squared: use (x − xᵢ)²": (
-                torch.softmax(-(x - strength).abs() / (2 * sigma**2), dim=-1) @ ability
+                torch.softmax(-(x - strength).abs() / (2 * sigma**2), dim=-1) @ ability,
+                torch.softmax(-(x - strength).abs() / sigma, dim=-1) @ ability,
             ),
             "the scores themselves are not weights: put them through a softmax": scores @ ability,
             "the scores are divided by their sum: put them through a softmax": (
@@ -98,6 +109,15 @@ def check_crew_weights(answer) -> None:
                 torch.softmax(scores * sigma, dim=-1)
             ),
             "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1),
+            "the 2 is squared, too: divide by 2σ², not by (2σ)²": torch.softmax(scores / 2, dim=-1),
+            "the bandwidth is missing: divide by 2σ²": (
+                torch.softmax(scores * sigma**2, dim=-1),
+                torch.softmax(scores * 2 * sigma**2, dim=-1),
+            ),
+            "these are the scores: put them through a softmax": scores,
+            "this is a softmax of the similarities: it raises e to the scores by itself": (
+                torch.softmax(scores.exp(), dim=-1)
+            ),
             "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
                 torch.softmax(scores * sigma**4, dim=-1)
             ),
@@ -110,7 +130,8 @@ def check_crew_weights(answer) -> None:
                 torch.softmax(-gaps.square() / (2 * sigma**2), dim=0)
             ),
             "the distance is not squared": (
-                torch.softmax(-gaps.norm(dim=-1) / (2 * sigma**2), dim=-1)
+                torch.softmax(-gaps.norm(dim=-1) / (2 * sigma**2), dim=-1),
+                torch.softmax(-gaps.norm(dim=-1) / sigma, dim=-1),
             ),
             "the squared differences are averaged over the stats: add them up": (
                 torch.softmax(scores / 3, dim=-1)
@@ -143,6 +164,10 @@ def check_standardise(answer) -> None:
         slips={
             "one mean and one spread for all stats: each stat needs its own": (
                 (stats - stats.mean()) / stats.std()
+            ),
+            "brackets are missing: without them only the mean is divided, not the difference": (
+                stats - stats.mean(0) / stats.std(0, correction=0),
+                stats - stats.mean(0) / stats.std(0),
             ),
             "the means are subtracted, but nothing is divided by the standard deviation": centred,
             "divided by the variance: the standard deviation is its square root": (

@@ -62,7 +62,6 @@ def _compare_regression(answer, queries, keys, values, sigma):
             -difference.abs() / (2 * sigma**2),
             -difference.abs() / sigma,
         ),
-        "the bandwidth is missing": (-(difference**2) / 2, -(difference**2)),
     }
     scores = _scores(queries, keys, sigma)
     compare_outputs(answer, queries, keys, values, sigma, scores=scores, slips=slips)
@@ -75,7 +74,7 @@ def check_boxcar_weights(answer) -> None:
     """
     sigma = 0.75
     keys = torch.tensor([0.0, 0.5, 1.0, 3.0, 3.5])
-    for queries in (torch.tensor([0.2, 0.6, 3.2, 2.9, 1.1]), torch.tensor([0.6, 9.0, 3.2, -5.0])):
+    for queries in (torch.tensor([0.6, 0.2, 3.2, 2.9, 1.1]), torch.tensor([0.6, 9.0, 3.2, -5.0])):
         difference = queries[:, None] - keys
         inside = (difference.abs() <= sigma).float()
         weights = _rows(inside)
@@ -112,8 +111,15 @@ def check_boxcar_weights(answer) -> None:
             "uniform weights for a query with an empty window: it gets zeros": (
                 _rows(inside, empty=1 / len(keys))
             ),
-            "the weights are transposed: rows are queries, columns are keys": weights.T,
+            "the weights are transposed: rows are queries, columns are keys": (
+                weights.T,
+                _rows(inside.T),
+            ),
         }
+        if len(queries) == len(keys):
+            slips["the sums lost an axis: with keepdim=True each row is divided by its own sum"] = (
+                inside / inside.sum(-1)
+            )
         result = call(answer, queries.clone(), keys.clone(), sigma)
         if isinstance(result, torch.Tensor):
             result = result.detach().double()
@@ -207,6 +213,11 @@ def _losses(x, y, sigma):
         .square()
         .mean(),
         "the 2 is missing: divide by 2σ², not by σ²": residuals(torch.softmax(2 * others, dim=-1))
+        .square()
+        .mean(),
+        "the 2 is squared, too: divide by 2σ², not by (2σ)²": residuals(
+            torch.softmax(others / 2, dim=-1)
+        )
         .square()
         .mean(),
     }

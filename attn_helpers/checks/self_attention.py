@@ -44,6 +44,9 @@ def _slips(
         "the scores are not divided by √d_k": scores.softmax(-1) @ v,
         "divided by d_k: divide by its square root, √d_k": (scores / d_k).softmax(-1) @ v,
         "multiplied by √d_k: divide by it": (scores * root).softmax(-1) @ v,
+        "** 1 / 2 is ** 1, and then / 2: the square root is ** 0.5": (
+            (scores / d_k / 2).softmax(-1) @ v
+        ),
         "the softmax runs over the queries: it must run over the keys, the last axis": (
             (scores / root).softmax(0) @ v
         ),
@@ -87,6 +90,11 @@ def _slips(
             "the matrices are transposed: row vectors are multiplied from the left, x W": (
                 (x @ W_q.T @ (x @ W_k.T).T / root).softmax(-1) @ (x @ W_v.T)
             ),
+            "x stands on the wrong side of the matrices: with rows it is x W, not W x": (
+                ((W_q @ x) @ (W_k @ x).T / root).softmax(-1) @ (W_v @ x)
+            ),
+            "V is K W_v: values are made from x, not from the keys": weights @ (k @ W_v),
+            "the values stand on the wrong side: with rows the output is A V": v @ weights,
             "x is projected twice: once by each matrix is enough": (
                 (q @ W_q @ (k @ W_k).T / root).softmax(-1) @ (v @ W_v)
             ),

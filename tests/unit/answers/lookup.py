@@ -83,6 +83,23 @@ RIGHT = [
 WRONG = [
     (check_soft_lookup, other_score(lambda d, h: -(d**2).sum(-1) / 2 * h**2), "in brackets"),
     (check_soft_lookup, lambda q, k, v, h: torch.softmax(q @ k.T, -1) @ v, "dot products"),
+    (check_soft_lookup, lambda q, k, v, h: torch.softmax(q @ k.T / h**2, -1) @ v, "dot products"),
+    (
+        check_soft_lookup,
+        lambda q, k, v, h: torch.softmax(q @ k.T / k.shape[-1] ** 0.5, -1) @ v,
+        "dot products",
+    ),
+    (
+        check_soft_lookup,
+        other_score(lambda d, h: -(d / (2 * h)).square().sum(-1)),
+        "2 is squared, too",
+    ),
+    (check_soft_lookup, other_score(lambda d, h: -d.square().sum(-1)), "bandwidth is missing"),
+    (
+        check_soft_lookup,
+        lambda q, k, v, h: torch.softmax(scores_of(q, k, h).exp(), -1) @ v,
+        "softmax of the kernel values",
+    ),
     (check_soft_lookup, lambda q, k, v, h: soft(q, k, v, h) / len(k), "extra 1/n"),
     (
         check_soft_lookup,

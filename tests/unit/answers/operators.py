@@ -45,6 +45,26 @@ WRONG = [
         lambda x, s, y, h: torch.softmax(-(x - s).abs() / (2 * h**2), 0) @ y,
         "distance is not squared",
     ),
+    (
+        check_prediction,
+        lambda x, s, y, h: torch.softmax(-(((x - s) / (2 * h)) ** 2), 0) @ y,
+        "2 is squared, too",
+    ),
+    (
+        check_prediction,
+        lambda x, s, y, h: torch.softmax(-((x - s) ** 2), 0) @ y,
+        "bandwidth is missing",
+    ),
+    (
+        check_prediction,
+        lambda x, s, y, h: torch.softmax((-((x - s) ** 2) / (2 * h**2)).exp(), 0) @ y,
+        "softmax of the similarities",
+    ),
+    (
+        check_prediction,
+        lambda x, s, y, h: torch.softmax(-(x - s).abs() / h, 0) @ y,
+        "distance is not squared",
+    ),
     (check_prediction, lambda x, s, y, h: -((x - s) ** 2) / (2 * h**2) @ y, "not weights"),
     (check_prediction, lambda x, s, y, h: y.mean(), "plain average"),
     (check_prediction, lambda x, s, y, h: y, "shape"),
@@ -81,6 +101,18 @@ WRONG = [
         lambda q, x, h: torch.softmax(-(q - x).square().sum(-1) / 2 * h**2, 0),
         "in brackets",
     ),
+    (check_crew_weights, weights_of(lambda gap: gap.square().sum(-1) / 2), "2 is squared, too"),
+    (
+        check_crew_weights,
+        lambda q, x, h: torch.softmax(-(q - x).square().sum(-1), 0),
+        "bandwidth is missing",
+    ),
+    (check_crew_weights, lambda q, x, h: -(q - x).square().sum(-1) / (2 * h**2), "the scores"),
+    (
+        check_crew_weights,
+        lambda q, x, h: torch.softmax((-(q - x).square().sum(-1) / (2 * h**2)).exp(), 0),
+        "softmax of the similarities",
+    ),
     (check_crew_weights, lambda q, x, h: torch.softmax(x @ q, 0), "dot products"),
     (
         check_crew_weights,
@@ -95,6 +127,7 @@ WRONG = [
     ),
     (check_standardise, lambda s: (s - s.mean()) / s.std(), "its own"),
     (check_standardise, lambda s: s - s.mean(0), "nothing is divided"),
+    (check_standardise, lambda s: s - s.mean(0) / s.std(0), "brackets"),
     (
         check_standardise,
         lambda s: (s - s.min(0).values) / (s.max(0).values - s.min(0).values),

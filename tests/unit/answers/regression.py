@@ -172,6 +172,24 @@ SIGNED = "kernel of the signed distance"
 QUERIES = "over the queries instead of the keys"
 
 WRONG = [
+    (check_kernel_regression, regression(lambda d, h: -((d / (2 * h)) ** 2)), "2 is squared, too"),
+    (
+        check_kernel_regression,
+        lambda q, k, y, h: scores(q, k, h).exp() / scores(q, k, h).exp().sum(-1) @ y,
+        "keepdim=True",
+    ),
+    (
+        check_kernel_regression,
+        lambda q, k, y, h: torch.softmax(scores(q, k, h).exp(), -1) @ y,
+        "softmax of the kernel values",
+    ),
+    (
+        check_boxcar_weights,
+        lambda q, k, h: within(gaps(q, k), h) / within(gaps(q, k), h).sum(-1).clamp(min=1),
+        "keepdim=True",
+    ),
+    (check_boxcar_weights, lambda q, k, h: boxcar(within)(k, q, h), "transposed"),
+    (check_leave_one_out, lambda x, y, h: deleting_fast(x, y, h * 2**0.5), "2 is squared, too"),
     (check_kernel_regression, regression(lambda d, h: -(d**2) / 2 * h**2), "in brackets"),
     (
         check_kernel_regression,
