@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from attn_helpers.attention import masked_softmax
-from attn_helpers.checks._report import call, compare, passed, slip
+from attn_helpers.checks._report import call, close, compare, passed, slip
 
 
 def _random(*shape: int) -> Tensor:
@@ -97,9 +97,15 @@ def check_masked_weights(answer) -> None:
         slip("your function changes the scores it was given: work on a copy, as masked_fill does")
 
     low = scores - 1e12  # as good as any other scores: a softmax knows differences only
-    if (call(answer, low.clone(), mask)[~mask] != 0).any():
+    shifted = call(answer, low.clone(), mask).detach()
+    if (shifted[~mask] != 0).any():
         slip(
             "a finite 'minus infinity' leaks: with scores below it, masked keys get weight; use -inf"
+        )
+    if not close(shifted.sum(-1), torch.ones(mask.shape[:-1])):
+        slip(
+            "with very low scores the visible keys lose their weight: a softmax compares scores with "
+            "the largest visible one; fill the others with -inf before it"
         )
 
     mask[0, 2] = False

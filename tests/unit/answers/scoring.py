@@ -119,6 +119,11 @@ MASKED_WRONG = [
     (in_place, "changes the scores"),
     (lambda s, m: s.masked_fill(~m, -1e9).softmax(-1), "finite 'minus infinity'"),
     (lambda s, m: s.masked_fill(~m, -1e6).softmax(-1), "finite 'minus infinity'"),
+    (lambda s, m: s.masked_fill(~m, -1e9).softmax(-1) * m, "visible keys lose their weight"),
+    (
+        lambda s, m: s.exp() * m / (s.exp() * m).sum(-1, keepdim=True).clamp(min=1e-9),
+        "visible keys lose their weight",
+    ),
     (lambda s, m: s.masked_fill(~m, -INF).softmax(-1), "is NaN"),
     (lambda s, m: s.masked_fill(~m, torch.finfo(s.dtype).min).softmax(-1), "spreads its weight"),
     (lambda s, m: s.softmax(-1)[0], "shape"),
