@@ -269,6 +269,21 @@ MHA, SA = MultiHeadAttention, SelfAttention
 X = torch.zeros(2, 3, 6)
 
 
+def test_other_weights_can_give_the_same_output():
+    """Chapter 10's box: n keys, a head of width d_k, n > d_k + 1, and a whole space of weights fits."""
+    torch.manual_seed(0)
+    n, d_k = 43, 7
+    values = torch.randn(n, d_k, dtype=torch.float64)
+    weights = torch.randn(n, dtype=torch.float64).softmax(-1)
+    # What may be added to a row: it changes neither the sum of the weights nor that of the values.
+    free = torch.linalg.svd(torch.cat([values, torch.ones(n, 1)], dim=-1).T).Vh[d_k + 1 :]
+    step = free[0] * (weights / free[0].abs()).min()
+    other = weights + step
+    assert (other >= 0).all() and torch.allclose(other.sum(), weights.sum())
+    assert torch.allclose(other @ values, weights @ values)
+    assert (other - weights).abs().max() > 0.001
+
+
 @pytest.mark.messages
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
