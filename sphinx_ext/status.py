@@ -1,8 +1,9 @@
-"""What each page costs to run, measured while the build runs it: the table of back/status.md.
+"""What each page costs to run: the tables of back/status.md.
 
-Nothing that executes notebooks reports their memory. So every kernel of the build gets a start-up file
-that leaves its time and its peak memory behind when the kernel ends, next to the cached outputs: as
-long as those are reused, so are the numbers.
+The first is measured while the build runs the pages. Nothing that executes notebooks reports their memory.
+So every kernel of the build gets a start-up file that leaves its time and its peak memory behind when the
+kernel ends, next to the cached outputs: as long as those are reused, so are the numbers. The second is read
+from a file that tests/browser/test_notebooks.py wrote when it ran the chapters in Binder's environment.
 """
 
 import json
@@ -15,6 +16,8 @@ from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 PACKAGES = ("torch", "matplotlib", "seaborn", "ipywidgets", "anywidget", "jupyter-book", "sphinx")
+OF_BINDER = ("torch", "ipywidgets", "anywidget", "jupyterlab", "notebook", "jupytext")
+MACHINE = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
 
 START_UP = '''"""Leave this kernel's time and peak memory behind when it ends."""
 
@@ -69,9 +72,16 @@ class PageCosts(nodes.General, nodes.Element):
 
 
 class PageCostsDirective(SphinxDirective):
+    """The tables of this build; with an argument, those of a file of measurements beside the page."""
+
+    optional_arguments = 1
+
     def run(self):
         self.env.metadata[self.env.docname]["page-costs"] = True
-        return [PageCosts()]
+        node = PageCosts()
+        if self.arguments:
+            node["measured"] = self.env.relfn2path(self.arguments[0])[1]
+        return [node]
 
 
 def rewrite(app, env):
@@ -81,23 +91,50 @@ def rewrite(app, env):
 
 def fill(app, doctree, docname):
     for node in list(doctree.findall(PageCosts)):
-        pages = [(app.env.titles[page].astext(), costs(page)) for page in ordered(app.env)]
-        measured = [
-            (title, f"{cost['seconds']:.0f} s", f"{cost['peak'] / 1e6:.0f} MB")
-            for title, cost in pages
-            if cost
-        ]
-        versions = [("Python", platform.python_version())]
-        versions += [(name, metadata.version(name)) for name in PACKAGES]
-        versions += [
-            ("machine", f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores")
-        ]
-        node.replace_self(
-            [
-                table(("Page", "Run time", "Peak memory"), measured),
-                table(("Part", "Version of this build"), versions),
-            ]
-        )
+        tables = of_binder(app.env, node["measured"]) if "measured" in node else of_build(app.env)
+        node.replace_self(tables)
+
+
+def of_build(env):
+    pages = [(env.titles[page].astext(), costs(page)) for page in ordered(env)]
+    measured = [
+        (title, f"{cost['seconds']:.0f} s", megabytes(cost["peak"]))
+        for title, cost in pages
+        if cost
+    ]
+    versions = [("Python", platform.python_version())]
+    versions += [(name, metadata.version(name)) for name in PACKAGES]
+    return [
+        table(("Page", "Run time", "Peak memory"), measured),
+        table(("Part", "Version of this build"), [*versions, ("machine", MACHINE)]),
+    ]
+
+
+def of_binder(env, file):
+    found = json.loads(Path(file).read_text("utf-8"))
+    chapters = [
+        (env.titles[page].astext(), f"{cost['seconds']:.0f} s", megabytes(cost["peak_bytes"]))
+        for name, cost in found["chapters"].items()
+        if (page := f"chapters/{name}") in env.titles
+    ]
+    largest = max(cost["peak_bytes"] for cost in found["chapters"].values())
+    whole = [
+        ("Installed packages", f"{found['installed_bytes'] / 1e9:.1f} GB"),
+        ("From start to the first page of JupyterLab", f"{found['start_seconds']:.0f} s"),
+        ("The JupyterLab server, peak memory", megabytes(found["server_bytes"])),
+        ("One student: that server and the largest chapter", megabytes(found["server_bytes"] + largest)),
+        *found["versions"].items(),
+        ("machine", found["machine"]),
+        ("measured on", found["date"]),
+    ]  # fmt: skip
+    return [
+        table(("Chapter", "Run time", "Peak memory"), chapters),
+        table(("Part", "As measured"), whole),
+    ]
+
+
+def megabytes(count):
+    return f"{count / 1e6:.0f} MB"
 
 
 def ordered(env):

@@ -2,16 +2,22 @@
 
 import contextlib
 import json
-import os
+import re
 import shutil
 import socket
 import subprocess
-import sys
 import time
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+import psutil
+
+from sphinx_ext import repository
+from tools.setup import ROOT
+
+CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.md"))
+SOMEONES = repository.find(ROOT, {"BOOK_REPOSITORY": "someone/book"})
 # As the reader's panel knows it, not only what is on the screen.
 CELLS = "() => jupyterapp.shell.currentWidget.context.model.toJSON().cells"
 DONE = """
@@ -50,35 +56,21 @@ OVERLAPS = """
 """
 
 
-class Server:
-    """A server of one app ("lab" or "notebook") over a copy of the chapters; its settings are in a folder of their own."""
+def launch_path(name):
+    """What a chapter's Binder button opens: `lab/tree/chapters/….md`."""
+    address = repository.links(SOMEONES, f"chapters/{name}.md", "")["binder"]
+    return urllib.parse.parse_qs(urllib.parse.urlsplit(address).query)["urlpath"][0]
 
-    def __init__(self, app, folder):
-        self.app, self.book, self.config = app, folder / "book", folder / "config"
-        self.settings = {
-            **os.environ,
-            "JUPYTER_CONFIG_DIR": str(self.config),
-            "JUPYTER_DATA_DIR": str(folder / "data"),
-            "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
-        }
-        self.workspaces = self.config / "lab" / "workspaces"
-        for name in ("ATTN_STATIC", "PYTHONPATH"):
-            self.settings.pop(name, None)
-        self.log = folder / "log.txt"
+
+class Server:
+    """One app ("lab" or "notebook") over the clone of an environment, started and configured as on Binder."""
+
+    def __init__(self, app, environment):
+        self.app, self.environment = app, environment
+        self.log = environment.home / f"{app}.txt"
 
     @contextlib.contextmanager
     def running(self):
-        shutil.copytree(
-            ROOT / "chapters",
-            self.book / "chapters",
-            ignore=shutil.ignore_patterns(".*", "__*", "*.ipynb"),
-        )
-        python = sys.executable
-        # What binder/postBuild does, for these settings alone.
-        viewer = [python, "-m", "jupytext_config", "set-default-viewer", "markdown"]
-        subprocess.run(viewer, env=self.settings, check=True)
-        news = {"disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}}
-        (self.config / "labconfig" / "page_config.json").write_text(json.dumps(news))
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -88,20 +80,12 @@ class Server:
             "--allow-root",
             "--expose-app-in-browser",
             f"--port={port}",
-            f"--ServerApp.root_dir={self.book}",
             "--IdentityProvider.token=",
             "--ServerApp.disable_check_xsrf=True",
-            "--LabApp.news_url=",
-            "--LabApp.extension_manager=readonly",
         ]
-        module = {"lab": "jupyterlab", "notebook": "notebook"}[self.app]
         with self.log.open("w") as log:
-            server = subprocess.Popen(
-                [python, "-m", module, *options],
-                env=self.settings,
-                cwd=self.book,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+            server = self.environment.start(
+                "jupyter", self.app, *options, stdout=log, stderr=subprocess.STDOUT
             )
         try:
             for _ in range(240):
@@ -111,7 +95,7 @@ class Server:
                 except OSError:
                     assert server.poll() is None, self.log.read_text()
                     time.sleep(0.25)
-            self.process = server.pid
+            self.process = psutil.Process(server.pid)
             yield self
         finally:
             server.terminate()
@@ -126,30 +110,42 @@ class Server:
         """Stop the kernels and forget which notebooks were open."""
         for kernel in self.ask("api/kernels"):
             self.ask(f"api/kernels/{kernel['id']}", "DELETE")
-        shutil.rmtree(self.workspaces, ignore_errors=True)
+        shutil.rmtree(self.environment.home / ".jupyter" / "lab" / "workspaces", ignore_errors=True)
 
-    def kernel_memory(self):
-        """Bytes that the kernels hold."""
-        import psutil
-
-        children = psutil.Process(self.process).children(recursive=True)
-        return sum(
-            c.memory_info().rss for c in children if "ipykernel_launcher" in " ".join(c.cmdline())
-        )
+    def kernel(self):
+        """The process of the one kernel that runs."""
+        processes = self.process.children(recursive=True)
+        (found,) = [one for one in processes if "ipykernel_launcher" in " ".join(one.cmdline())]
+        return found
 
 
-def open_and_run(page, address):
-    """Open a chapter as a notebook, run all by the menu, wait for its end; its cells with their outputs."""
+def peak(process):
+    """The most bytes that a process held so far; on Linux, as Binder is."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+
+def open_chapter(page, address):
+    """Open a chapter as a notebook and wait for its kernel."""
     page.goto(address)
     page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=90_000)
     page.wait_for_function(
         "jupyterapp.shell.currentWidget.sessionContext?.session?.kernel?.status === 'idle'",
         timeout=90_000,
     )
+
+
+def all_have_run(page):
+    """Wait until no cell is left to run. Not asked at every frame: that slows down what is measured."""
+    page.wait_for_function(DONE, polling=100, timeout=150_000)
+
+
+def run_all(page):
+    """Run all by the menu, wait for the end; the cells with their outputs."""
     page.locator(".lm-MenuBar-itemLabel", has_text="Run").first.click()
     page.locator(".lm-Menu-itemLabel", has_text="Run All Cells").first.click()
     try:
-        page.wait_for_function(DONE, timeout=150_000)
+        all_have_run(page)
     except Exception:
         errors(page.evaluate(CELLS))  # says more than that the time is over
         raise

