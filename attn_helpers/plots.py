@@ -1,6 +1,6 @@
 """What colour a weight has, and the heatmaps that show it.
 
-One palette serves every picture and every explorer of the book. Weights live on one fixed 0–1 scale, so two
+One palette serves every picture and every explorer of the book. Weights live on a fixed 0–1 scale, so two
 pictures can be compared by eye. With many keys the scale is square-root mapped: the weight 1/n of a uniform
 row over n keys would be nearly white on a linear scale (8 % of it at n = 12), and reads as 29 % on a square-root one.
 Signed data (scores, encodings) has a diverging scale, symmetric about 0.
@@ -368,7 +368,8 @@ def plot_heatmap(
 ) -> Axes:
     """Draw one matrix, queries × keys: row i shows how query i spreads its weight over the keys.
 
-    Introduced in chapter 2. The colour of a weight is the same in every picture of the book.
+    Introduced in chapter 2. The colour of a weight is the same in every picture with at most 12 keys, and again in
+    every picture with more: there it follows the square root of the weight.
 
     Args:
         weights: ``(q, k)`` tensor, array or nested list. Weights between 0 and 1; any finite numbers with `signed`
