@@ -61,6 +61,26 @@ def test_every_exercise_is_on_the_page_of_solutions():
     assert rows == expected and len(rows) > 30
 
 
+def test_the_landing_page_gives_each_chapters_minutes():
+    text = (pages.ROOT / "index.md").read_text(encoding="utf-8")
+    promised = dict(re.findall(r"\(chapters/([\w-]+)\.md\) \|.*\| (\d+) \|", text))
+    assert promised == {
+        path.stem: re.search(r"\*\*Time\*\* about (\d+) minutes", path.read_text("utf-8"))[1]
+        for path in CHAPTERS
+    }
+
+
+def test_every_source_is_cited_on_a_page():
+    listed = re.findall(r"^@\w+\{(\w+),", (pages.ROOT / "references.bib").read_text("utf-8"), re.M)
+    cited = {
+        key.strip()
+        for path in CHAPTERS + OTHERS
+        for keys in re.findall(r"\{cite:[tp]\}`([^`]+)`", path.read_text("utf-8"))
+        for key in keys.split(",")
+    }
+    assert set(listed) == cited
+
+
 def test_the_readmes_example_runs():
     """As it stands there: every name that it uses is defined in it."""
     text = (pages.ROOT / "README.md").read_text(encoding="utf-8")
