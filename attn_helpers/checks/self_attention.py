@@ -121,7 +121,7 @@ def check_self_attention(answer) -> None:
 
 
 def check_column_attention(answer) -> None:
-    """Check ``answer(Q, K, V)`` in columns: O = V softmax(Kᵀ Q / √d_k), the softmax down the columns.
+    """Check ``answer(Q, K, V)`` in columns: Z = V softmax(Kᵀ Q / √d_k), the softmax down the columns.
 
     Q and K (d_k, n), V (d_v, n) -> (d_v, n). Chapter 5, exercise 2.
     """
