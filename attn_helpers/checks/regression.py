@@ -240,7 +240,7 @@ def check_learned_bandwidth(answer) -> None:
         if sigma < best / 3:
             slip(
                 f"the bandwidth collapsed to {sigma:.3g}: if the point itself is kept, it learns to look "
-                "only at itself; leave it out of its own prediction"
+                "only at itself; leave it out of its own prediction (if you have, is zero_grad() missing?)"
             )
         direction = "wide" if sigma > best else "narrow"
         slip(

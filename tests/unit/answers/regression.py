@@ -112,6 +112,15 @@ def learn(loss, start=1.0, steps=150):
     return answer
 
 
+def learn_without_zero_grad(x, y):
+    log_sigma = torch.zeros((), requires_grad=True)
+    optimizer = torch.optim.Adam([log_sigma], lr=0.1)
+    for _ in range(100):
+        deleting_fast(x, y, log_sigma.exp()).backward()
+        optimizer.step()
+    return log_sigma.exp().item()
+
+
 def learn_with_the_module(x, y):
     model = NadarayaWatson()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
@@ -190,6 +199,7 @@ WRONG = [
     ),
     (check_boxcar_weights, lambda q, k, h: boxcar(within)(k, q, h), "transposed"),
     (check_leave_one_out, lambda x, y, h: deleting_fast(x, y, h * 2**0.5), "2 is squared, too"),
+    (check_learned_bandwidth, learn_without_zero_grad, "zero_grad"),
     (check_kernel_regression, regression(lambda d, h: -(d**2) / 2 * h**2), "in brackets"),
     (
         check_kernel_regression,
