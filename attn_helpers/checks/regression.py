@@ -73,8 +73,8 @@ def check_boxcar_weights(answer) -> None:
     Chapter 3, exercise 2.
     """
     sigma = 0.75
-    keys = torch.tensor([0.0, 0.5, 1.0, 3.0, 3.5])
-    for queries in (torch.tensor([0.6, 0.2, 3.2, 2.9, 1.1]), torch.tensor([0.6, 9.0, 3.2, -5.0])):
+    keys = torch.tensor([0.0, 0.5, 1.0, 3.0, 3.5])  # the query 2.25 has one at σ exactly
+    for queries in (torch.tensor([0.6, 0.2, 3.2, 2.25, 1.1]), torch.tensor([0.6, 9.0, 3.2, -5.0])):
         difference = queries[:, None] - keys
         inside = (difference.abs() <= sigma).float()
         weights = _rows(inside)
@@ -100,6 +100,10 @@ def check_boxcar_weights(answer) -> None:
             "the square of the distance is compared with σ: compare the distance": (
                 _rows((difference**2 <= sigma).float()),
                 _rows((difference**2 <= sigma).float(), empty=math.nan),
+            ),
+            "a key at the distance σ exactly is inside: u ≤ 1": (
+                _rows((difference.abs() < sigma).float()),
+                _rows((difference.abs() < sigma).float(), empty=math.nan),
             ),
             "the window reaches σ to each side, not σ/2": (
                 _rows((difference.abs() <= sigma / 2).float()),
@@ -181,7 +185,6 @@ def _losses(x, y, sigma):
 
     left_out = residuals(torch.softmax(others, dim=-1))
     kept = residuals(torch.softmax(scores, dim=-1))
-    zeroed = residuals(torch.softmax(scores, dim=-1).masked_fill(itself, 0.0))
     over_queries = residuals(torch.softmax(others, dim=0))
     kernel = scores.exp().masked_fill(itself, 0.0)
     slips = {
@@ -191,7 +194,7 @@ def _losses(x, y, sigma):
             kept.square().sum(),
         ),
         "the diagonal of the weights is set to 0 after the softmax: the rest of a row no longer sums "
-        "to 1; leave the point out before": zeroed.square().mean(),
+        "to 1; leave the point out before": torch.tensor(_zeroed_after(x, y, sigma)),
         "normalised over the queries instead of the keys: the weights of each query must sum to 1": (
             over_queries.square().mean()
         ),
@@ -224,6 +227,12 @@ def _losses(x, y, sigma):
     return left_out.square().mean(), slips
 
 
+def _zeroed_after(x, y, sigma) -> float:
+    """The loss of a learner who sets the diagonal of the weights to 0 after the softmax."""
+    weights = torch.softmax(_scores(x, x, sigma), dim=-1).fill_diagonal_(0.0)
+    return (weights @ y - y).square().mean().item()
+
+
 def check_learned_bandwidth(answer) -> None:
     """Check ``answer(x, y)``: the bandwidth with the smallest leave-one-out loss, within 3 %.
 
@@ -241,6 +250,12 @@ def check_learned_bandwidth(answer) -> None:
             slip(
                 f"the bandwidth collapsed to {sigma:.3g}: if the point itself is kept, it learns to look "
                 "only at itself; leave it out of its own prediction (if you have, is zero_grad() missing?)"
+            )
+        zeroed = [_zeroed_after(x, y, candidate) for candidate in candidates]
+        if math.isclose(sigma, candidates[zeroed.index(min(zeroed))], rel_tol=0.15):
+            slip(
+                f"a bandwidth of {sigma:.3g} is too wide; it comes out where the diagonal of the weights "
+                "is set to 0 after the softmax: leave the point out before"
             )
         direction = "wide" if sigma > best else "narrow"
         slip(

@@ -99,6 +99,11 @@ def prediction(x, y, h):
     return torch.softmax(without_diagonal(scores(x, x, h)), dim=-1) @ y
 
 
+def zeroed_after(x, y, h):
+    weights = torch.softmax(scores(x, x, h), dim=-1)
+    return ((weights * (1 - torch.eye(len(x)))) @ y - y).square().mean()
+
+
 def learn(loss, start=1.0, steps=150):
     def answer(x, y):
         log_sigma = torch.tensor(math.log(start), requires_grad=True)
@@ -260,6 +265,8 @@ WRONG = [
     (check_boxcar_weights, lambda q, k, h: within(gaps(q, k), h) / len(k), "extra 1/n"),
     (check_boxcar_weights, boxcar(lambda d, h: d**2 <= h), "square of the distance"),
     (check_boxcar_weights, boxcar(lambda d, h: d.abs() <= h / 2), "not σ/2"),
+    (check_boxcar_weights, boxcar(lambda d, h: d.abs() < h), "exactly is inside"),
+    (check_boxcar_weights, boxcar(lambda d, h: d.abs() < h, empty=math.nan), "exactly is inside"),
     (
         check_boxcar_weights,
         lambda q, k, h: torch.softmax(within(gaps(q, k), h).float(), -1),
@@ -293,6 +300,7 @@ WRONG = [
     (check_leave_one_out, lambda x, y, h: "small", "one number"),
     (check_learned_bandwidth, learn(kept), "collapsed.*itself"),
     (check_learned_bandwidth, lambda x, y: 1.0, "too wide"),
+    (check_learned_bandwidth, learn(zeroed_after), "0 after the softmax"),
     (check_learned_bandwidth, lambda x, y: 0.1, "too narrow"),
     (check_learned_bandwidth, lambda x, y: -0.2, "must be positive"),
     (check_learned_bandwidth, lambda x, y: math.inf, "must be positive"),
