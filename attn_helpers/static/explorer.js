@@ -926,7 +926,8 @@ function createExplorer({ root, view, text }, payload, host) {
   const followers = [];
   root.setAttribute("role", "group");
   root.setAttribute("aria-label", payload.name.replaceAll("_", " "));
-  ruler.font = `${FONT}px ${getComputedStyle(root).fontFamily}`;
+  const { fontFamily, letterSpacing, wordSpacing } = getComputedStyle(root);
+  Object.assign(ruler, { font: `${FONT}px ${fontFamily}`, letterSpacing, wordSpacing }); // a reader may set these wider
 
   const sentences = (at) => payload.views.map((one) => VIEWS[one.kind].say(lookUp(one, controls, at)))
     .filter(Boolean).join(" ");
@@ -1222,6 +1223,7 @@ function buildControls(parent, key, controls, onInput) {
     label.htmlFor = id;
     if (control.kind === "select") {
       const input = element("select", "", box);
+      box.classList.toggle("attn-control-long", control.texts.some((text) => text.length > 24));
       input.id = id;
       for (const text of control.texts) element("option", "", input, text);
       listen(input, () => input.selectedIndex);
