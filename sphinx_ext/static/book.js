@@ -36,14 +36,17 @@
   const copy = async (text) => {
     try { await navigator.clipboard.writeText(text); return true; } catch { return false; }
   };
+  const said = Object.assign(document.createElement("p"), { className: "visually-hidden" }); // for those who do not see the button
+  said.setAttribute("role", "status");
+  document.body.append(said);
   for (const box of all(".cell_input, .highlight-python, .highlight-console, .highlight-bash")) {
     const code = box.querySelector("pre");
     if (!code || !navigator.clipboard) continue;
     const copyButton = Object.assign(document.createElement("button"), { type: "button", className: "copy", textContent: "Copy" });
     copyButton.setAttribute("aria-label", "Copy this code");
     copyButton.addEventListener("click", async () => {
-      copyButton.textContent = (await copy(code.textContent.trimEnd())) ? "Copied" : "Not allowed";
-      setTimeout(() => { copyButton.textContent = "Copy"; }, 1500);
+      copyButton.textContent = said.textContent = (await copy(code.textContent.trimEnd())) ? "Copied" : "Not allowed";
+      setTimeout(() => { copyButton.textContent = "Copy"; said.textContent = ""; }, 1500);
     });
     box.append(copyButton);
   }
