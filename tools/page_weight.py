@@ -12,7 +12,8 @@ COMPRESSED = (".woff2", ".png", ".jpg", ".zip")  # already; gzip would add bytes
 
 def weigh(browser, url):
     """Load the page as a first visitor; return {address: bytes} of all that came."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    # reduced motion: a smooth scroll would be waited for
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
     page = context.new_page()
     answers = []
     page.on("response", lambda answer: answers.append(answer))

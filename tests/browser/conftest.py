@@ -1,4 +1,4 @@
-"""The sample page of explorers, served as the site is."""
+"""The sample page of explorers, served as the site is; the names of the site's pages."""
 
 import threading
 
@@ -23,6 +23,26 @@ def sample_url(tmp_path_factory):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def pages(site_dir):
+    """Paths of all pages, as a link names them; 404.html is a page apart."""
+    found = sorted(p.relative_to(site_dir).as_posix() for p in site_dir.rglob("*.html"))
+    return [page for page in found if page != "404.html"]
+
+
+@pytest.fixture(scope="session")
+def chapters(pages):
+    return [page for page in pages if page.startswith("chapters/")]
+
+
+@pytest.fixture(scope="session")
+def explorer_pages(site_dir, pages):
+    data = 'class="attn-explorer-data"'
+    found = [page for page in pages if data in (site_dir / page).read_text("utf-8")]
+    assert found, "no page of the site has an explorer"
+    return found
 
 
 @pytest.fixture

@@ -801,21 +801,6 @@ def test_the_script_is_small():
 # --- the built site -----------------------------------------------------------------------------------------------
 
 
-def pages_with_explorers(site_dir):
-    return sorted(
-        path.relative_to(site_dir).as_posix()
-        for path in site_dir.rglob("*.html")
-        if 'class="attn-explorer-data"' in path.read_text("utf-8")
-    )
-
-
-@pytest.fixture(scope="session")
-def explorer_pages(site_dir):
-    found = pages_with_explorers(site_dir)
-    assert found, "no page of the site has an explorer"
-    return found
-
-
 def test_site_every_explorer_shows_its_data_and_every_control_moves(
     explorer_pages, site_url, open_page
 ):

@@ -1,54 +1,20 @@
-"""Every page of the built site, in a real browser: quiet, self-contained, readable everywhere, usable by everybody."""
+"""Every page of the built site, in a real browser: quiet, self-contained, readable everywhere.
+
+What readers with other senses and hands meet is in test_reader.py, what goes wrong around a page in test_faults.py.
+"""
 
 import re
 import threading
 from contextlib import contextmanager
 
 import pytest
+from visits import UNFOLD, listening, through
 
-from tools import page_weight, serve, setup
+from tools import page_weight, serve
 
-AXE = setup.ROOT / "tools" / "npm" / "node_modules" / "axe-core" / "axe.min.js"
-RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 THEMES = ["light", "dark"]
 WIDTHS = [320, 360, 390, 1280]
 HEAVIEST = 350_000  # bytes of a page with all that it loads, compressed
-
-
-@pytest.fixture(scope="module")
-def pages(site_dir):
-    """Paths of all pages, as a link names them; 404.html is a page apart."""
-    found = sorted(p.relative_to(site_dir).as_posix() for p in site_dir.rglob("*.html"))
-    return [page for page in found if page != "404.html"]
-
-
-@pytest.fixture(scope="module")
-def chapters(pages):
-    return [page for page in pages if page.startswith("chapters/")]
-
-
-@contextmanager
-def listening(browser, faults, **options):
-    """A browser page; whatever it complains about or fails to load is added to `faults`."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-    page = context.new_page()
-
-    def note(kind, text):
-        faults.append(f"{page.url.split('/', 3)[-1]}: {kind}: {text}")
-
-    page.on("pageerror", lambda error: note("error", error))
-    page.on("console", lambda m: m.type in ("error", "warning") and note("console", m.text))
-    page.on("requestfailed", lambda r: note("failed", r.url))
-    page.on("response", lambda r: r.status >= 400 and note(r.status, r.url))
-    yield page
-    context.close()
-
-
-def through(page, height=2400):
-    """Scroll to the end, so that whatever waits to come into sight loads and draws."""
-    for y in range(0, page.evaluate("document.body.scrollHeight"), height):
-        page.evaluate(f"scrollTo(0, {y})")
-    page.wait_for_load_state("networkidle")
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -73,43 +39,13 @@ def test_no_page_scrolls_sideways(browser, site_url, pages):
     with listening(browser, faults) as page:
         for name in [*pages, "404.html"]:
             page.goto(f"{site_url}/{name}")
-            page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+            page.evaluate(UNFOLD)
             for width in WIDTHS:
                 page.set_viewport_size({"width": width, "height": 800})
                 wide = page.evaluate("document.documentElement.scrollWidth")
                 if wide > width:
                     faults.append(f"{name}: {wide} px wide at {width} px")
     assert [fault for fault in faults if "404" not in fault] == []
-
-
-@pytest.mark.parametrize("theme", THEMES)
-def test_accessible(browser, site_url, pages, theme):
-    """WCAG 2.2 AA as far as a program can see it; on the dark page only what colours change."""
-    only = RULES if theme == "light" else {"type": "rule", "values": ["color-contrast"]}
-    faults = []
-    with listening(browser, [], color_scheme=theme) as page:
-        for name in [*pages, "404.html"]:
-            page.goto(f"{site_url}/{name}")
-            page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-            page.evaluate(AXE.read_text(encoding="utf-8"))
-            found = page.evaluate(
-                "(only) => axe.run({exclude: [['.katex-html']]}, {runOnly: only}).then((r) => r.violations)",
-                only,
-            )
-            for violation in found:  # formulas: their MathML is read, the glyphs are hidden
-                where = [node["html"][:200] for node in violation["nodes"][:3]]
-                faults.append(f"{name}: {violation['id']}: {violation['help']}: {where}")
-    assert faults == []
-
-
-def test_axe_finds_a_fault(browser, site_url):
-    """The test above could not fail if axe did not run."""
-    with listening(browser, []) as page:
-        page.goto(f"{site_url}/index.html")
-        page.evaluate("document.querySelector('article').append(new Image())")
-        page.evaluate(AXE.read_text(encoding="utf-8"))
-        found = page.evaluate("axe.run().then((r) => r.violations.map((v) => v.id))")
-        assert "image-alt" in found
 
 
 def test_light_enough(browser, site_url, pages):
