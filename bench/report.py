@@ -52,8 +52,9 @@ REASONS = [
     (
         "from nothing",
         "jupyter-book",
-        "Ours typesets every formula and writes a notebook for each page; a reader's browser does the first for the "
-        "stock site, on every visit.",
+        "Ours typesets every formula, draws a picture of every explorer for paper and for readers without scripts, "
+        "and writes a notebook for each page. A reader's browser does the first for the stock site, on every visit; "
+        "the other two the stock site has not.",
     ),
 ]
 
