@@ -14,6 +14,9 @@ from tools import page_weight, serve
 
 THEMES = ["light", "dark"]
 WIDTHS = [320, 360, 390, 1280]
+TOO_WIDE = """() => [...document.querySelectorAll(".math-scroll")]
+  .filter((box) => box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.querySelector("annotation").textContent.trim())"""
 HEAVIEST = 350_000  # bytes of a page with all that it loads, compressed
 
 
@@ -45,7 +48,19 @@ def test_no_page_scrolls_sideways(browser, site_url, pages):
                 wide = page.evaluate("document.documentElement.scrollWidth")
                 if wide > width:
                     faults.append(f"{name}: {wide} px wide at {width} px")
+                if width >= 360:  # a formula may scroll in its box, but nobody should have to
+                    faults += [f"{name}: {tex} at {width} px" for tex in page.evaluate(TOO_WIDE)]
     assert [fault for fault in faults if "404" not in fault] == []
+
+
+def test_a_formula_that_is_too_wide_is_found(browser, site_url):
+    with listening(browser, [], viewport={"width": 360, "height": 800}) as page:
+        page.goto(f"{site_url}/chapters/01-new-operator.html")
+        assert page.evaluate(TOO_WIDE) == []
+        page.evaluate(
+            "document.querySelectorAll('.katex-display').forEach((f) => { f.style.width = '400px'; })"
+        )
+        assert len(page.evaluate(TOO_WIDE)) > 3
 
 
 def test_light_enough(browser, site_url, pages):
