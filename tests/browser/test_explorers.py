@@ -410,7 +410,7 @@ def test_copy_link_and_reset(open_sample, sample_url):
     page, explorer = open_sample("crew", permissions=["clipboard-read", "clipboard-write"])
     explorer.get_by_label("strength").press("Home")
     explorer.get_by_role("button", name="Copy link").click()
-    assert explorer.locator(".attn-status").first.inner_text() == "Copied"
+    explorer.locator(".attn-status", has_text="Copied").wait_for()
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == f"{sample_url}/crew.html#crew?strength=100&intelligence=240&sharpness=10"
     explorer.get_by_role("button", name="Reset").click()

@@ -468,7 +468,7 @@ def test_forced_colours(visited, site_url, explorer_pages, theme):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("forced", ["none", "active"])
 def test_the_cell_that_arrow_keys_visit_is_seen(visited, site_url, chapters, theme, forced):
-    """On the palest and on the darkest cell: beside the frame's pixels are some of three times their contrast."""
+    """On the palest and on the darkest cell, the frame's pixels and those beside it have a contrast of 3 or more."""
     page = visited(color_scheme=theme, forced_colors=forced)
     page.goto(f"{site_url}/{chapters[4]}")
     explorers.ready(page)
@@ -483,17 +483,12 @@ def test_the_cell_that_arrow_keys_visit_is_seen(visited, site_url, chapters, the
             shade,
         )
         plot.focus()
-        before = pixels(plot)
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("ArrowUp")
-        page.keyboard.press("Escape")
-        plain = pixels(plot)
-        page.keyboard.press("ArrowDown")
+        for key in ["Escape", "ArrowDown", "Home", "ArrowRight", "ArrowRight"]:  # amid other cells
+            page.keyboard.press(key)
         frame = pixels(plot.locator(".attn-cursor"))
-        edge = np.concatenate([frame[:, :3].reshape(-1, 3), frame[:3].reshape(-1, 3)])
+        edge = np.concatenate([frame[4:-4, :3].reshape(-1, 3), frame[:3, 4:-4].reshape(-1, 3)])
         light = [luminance(colour) for colour in np.unique(edge, axis=0)]
         assert (max(light) + 0.05) / (min(light) + 0.05) >= 3, (theme, shade)
-        assert before.shape == plain.shape
 
 
 def luminance(colour):
