@@ -131,8 +131,13 @@ def jupyter_book(folder: Path, log: Path) -> None:
 def site_of_pages() -> Path:
     """A stock site of the whole book in which chapter 1 stands twice: with sliders, and with none."""
     folder = stock_sources(WORK / "stock-pages", run_only=r"chapters/01")
-    for name, sliders in ((CHAPTER, True), (f"{CHAPTER}-plain", False)):
-        (folder / f"{name}.md").write_text(with_matplotlib(chapter(), sliders=sliders), "utf-8")
+    (folder / f"{CHAPTER}.md").write_text(with_matplotlib(chapter(), sliders=True), "utf-8")
+    plain = re.sub(  # the labels of exercises must differ, or sphinx-exercise gives up
+        r"\b(exercise|solution)-(?!start|end)",
+        r"plain-\1-",
+        with_matplotlib(chapter(), sliders=False),
+    )
+    (folder / f"{CHAPTER}-plain.md").write_text(plain, "utf-8")
     toc = folder / "_toc.yml"
     line = f"      - file: {CHAPTER}\n"
     toc.write_text(toc.read_text("utf-8").replace(line, line + line.rstrip() + "-plain\n"), "utf-8")
