@@ -183,14 +183,15 @@ class MultiHeadAttention(nn.Module):
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
-        v = self._split(self.W_v(values))  # (..., h, k, d_k)
         if need_weights:
             weights = self._weights(queries, keys, mask)  # (..., h, q, k)
+            v = self._split(self.W_v(values))  # (..., h, k, d_k)
             heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d_k)
         else:
             weights = None
             q = self._split(self.W_q(queries))  # (..., h, q, d_k)
             k = self._split(self.W_k(keys))  # (..., h, k, d_k)
+            v = self._split(self.W_v(values))  # (..., h, k, d_k)
             heads = _fused(q, k, v, mask, self.dropout if self.training else 0.0)
         output = self.W_o(heads.transpose(-3, -2).flatten(-2))  # (..., q, h, d_k) -> (..., q, d)
         return output, weights

@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -18,6 +19,9 @@ from bench.rows import Row, exponent, side_by_side
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 WIDTH, HEADS, BATCH, HIDDEN = 384, 12, 1, 32  # a layer of chapter 10's model, one sequence
+FRESH = (
+    5  # times that all layers are made anew: where their memory happens to lie makes some per cent
+)
 D2L = Path(__file__).parents[1] / "_build" / "bench" / "d2l"
 
 
@@ -144,7 +148,7 @@ def peak_bytes(run) -> int:
 
 def rounds(n: int) -> int:
     """Small sizes cost little, and vary more."""
-    return 31 if n < 512 else 9 if n == 512 else 5
+    return 15 if n < 512 else 5 if n == 512 else 3
 
 
 def rows() -> list[Row]:
@@ -154,18 +158,28 @@ def rows() -> list[Row]:
     d2l, table, growth = load_d2l(), [], {}
     for n in SIZES:
         for direction, prepare in DIRECTIONS.items():
-            for layer, x, functions in layers(d2l, n, training=direction != "forward"):
-                runs = {name: prepare(function, x) for name, function in functions.items()}
-                times = side_by_side(runs, rounds=rounds(n), clock=time.process_time)
+            training = direction != "forward"
+            for same in zip(
+                *(layers(d2l, n, training=training) for _ in range(FRESH)), strict=True
+            ):
+                layer = same[0][0]
+                runs = [
+                    {name: prepare(function, x) for name, function in functions.items()}
+                    for _, x, functions in same
+                ]
+                found = [
+                    side_by_side(one, rounds=rounds(n), clock=time.process_time) for one in runs
+                ]
+                times = {name: statistics.median(one[name] for one in found) for name in found[0]}
                 for peer in list(times)[1:]:
                     what = f"{layer}, n = {n}, {direction}"
                     table.append(
                         Row("helpers", what, "ms", 1000 * times["ours"], 1000 * times[peer], peer)
                     )
                 if direction == "forward":
-                    found = growth.setdefault(layer, {})
-                    for name, run in runs.items():
-                        found.setdefault(name, []).append((n, times[name], peak_bytes(run)))
+                    series = growth.setdefault(layer, {})
+                    for name, run in runs[0].items():
+                        series.setdefault(name, []).append((n, times[name], peak_bytes(run)))
     return table + [
         Row("growth", f"{layer}: p in {what} ∝ n^p, forward", "", p["ours"], p[peer], peer)
         for layer, found in growth.items()

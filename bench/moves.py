@@ -45,7 +45,7 @@ LAB = """() => {
 def notebook(folder: Path) -> None:
     """One cell with what chapter 1 defines, then one for each of its sliders' functions, with `interact`."""
     found = stock.cells(stock.with_matplotlib(stock.chapter(), sliders=True))
-    interactive = [code for code in found if code.startswith("@interact")]
+    interactive = [code for code in found if "@interact(" in code]
     last = found.index(interactive[-1])
     before = [code for code in found[:last] if code not in interactive]
     (folder / "chapter.py").write_text("\n".join([*before, "plt.close('all')"]), "utf-8")
@@ -113,6 +113,7 @@ def jupyterlab(folder: Path):
 
 def run_cells(page, count: int) -> None:
     """Run the first cells of the notebook, one after the other."""
+    page.get_by_text("| Idle").wait_for(timeout=120_000)  # before that, a cell would not run at all
     for number in range(count):
         page.locator(".jp-CodeCell").nth(number).locator(".cm-content").click()
         page.keyboard.press("Control+Enter")

@@ -106,7 +106,7 @@ def number(value: float) -> str:
 
 def ratio(value: float) -> str:
     """Two digits, or where it is tiny one that is not 0."""
-    return f"{value:.2f}" if value >= 0.1 else f"{value:.1g}"
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
 
 
 HEAD = ("what", "ours", "peer", "ratio", "unit", "against")

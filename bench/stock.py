@@ -128,16 +128,20 @@ def jupyter_book(folder: Path, log: Path) -> None:
         )
 
 
-def site_of_pages() -> Path:
-    """A stock site of the whole book in which chapter 1 stands twice: with sliders, and with none."""
-    folder = stock_sources(WORK / "stock-pages", run_only=r"chapters/01")
-    (folder / f"{CHAPTER}.md").write_text(with_matplotlib(chapter(), sliders=True), "utf-8")
-    plain = re.sub(  # the labels of exercises must differ, or sphinx-exercise gives up
+def plain_chapter() -> str:
+    """The chapter without sliders, to stand beside the one with: two exercises of one label end the build."""
+    return re.sub(
         r"\b(exercise|solution)-(?!start|end)",
         r"plain-\1-",
         with_matplotlib(chapter(), sliders=False),
     )
-    (folder / f"{CHAPTER}-plain.md").write_text(plain, "utf-8")
+
+
+def site_of_pages() -> Path:
+    """A stock site of the whole book in which chapter 1 stands twice: with sliders, and with none."""
+    folder = stock_sources(WORK / "stock-pages", run_only=r"chapters/01")
+    (folder / f"{CHAPTER}.md").write_text(with_matplotlib(chapter(), sliders=True), "utf-8")
+    (folder / f"{CHAPTER}-plain.md").write_text(plain_chapter(), "utf-8")
     toc = folder / "_toc.yml"
     line = f"      - file: {CHAPTER}\n"
     toc.write_text(toc.read_text("utf-8").replace(line, line + line.rstrip() + "-plain\n"), "utf-8")

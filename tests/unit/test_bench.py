@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bench import report, stock
+from bench import moves, report, stock
 from bench.rows import Row, exponent, side_by_side
 
 ROWS = [
@@ -57,8 +57,8 @@ def test_numbers_have_three_digits(value, text):
 
 def test_a_tiny_ratio_is_not_zero():
     assert (report.ratio(0.0023), report.ratio(0.061), report.ratio(1.5)) == (
-        "0.002",
-        "0.06",
+        "0.0023",
+        "0.061",
         "1.50",
     )
 
@@ -123,3 +123,16 @@ def test_chapter_1_the_stock_way(sliders):
     assert len(stock.cells(text)) == len(stock.cells(stock.chapter()))
     for code in stock.cells(text):
         compile(code, stock.CHAPTER, "exec")
+
+
+def test_the_peers_notebook_has_a_cell_for_each_explorer(tmp_path):
+    moves.notebook(tmp_path)
+    cells = json.loads((tmp_path / "stock.ipynb").read_text("utf-8"))["cells"]
+    assert ["@interact(" in cell["source"] for cell in cells] == [False, *[True] * len(stock.CELLS)]
+    compile((tmp_path / "chapter.py").read_text("utf-8"), "chapter.py", "exec")
+
+
+def test_exercises_of_the_plain_copy_have_labels_of_their_own():
+    plain = stock.plain_chapter()
+    assert "{exercise-start}" not in plain and plain.count(":label: plain-exercise-") >= 3
+    assert plain.count("{solution-start} plain-exercise-") == plain.count("{solution-end}") >= 3
