@@ -1,12 +1,13 @@
 """The helpers against torch's own layers, and against the same formulas as the d2l package has them."""
 
+import contextlib
+import ctypes
 import importlib
 import os
 import statistics
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -121,7 +122,7 @@ def layers(d2l, n: int, *, training: bool):
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def silence():
     """The profiler writes to the process's own stderr, past Python."""
     kept = os.dup(2)
@@ -132,6 +133,18 @@ def silence():
         finally:
             os.dup2(kept, 2)
             os.close(kept)
+
+
+def keep_freed_memory() -> None:
+    """Let glibc keep what is freed, as it does with small blocks.
+
+    It gives a block of 32 MB or more back at once, and the next call then measures how fast the system hands
+    out pages: a third of the time, or by luck nothing.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another libc has other habits
+        libc = ctypes.CDLL(None)
+        libc.mallopt(-4, 0)  # M_MMAP_MAX
+        libc.mallopt(-1, 2**31 - 1)  # M_TRIM_THRESHOLD
 
 
 def peak_bytes(run) -> int:
@@ -154,6 +167,7 @@ def rounds(n: int) -> int:
 def rows() -> list[Row]:
     """Times at every size, and how time and memory grow with n."""
     torch.manual_seed(0)
+    keep_freed_memory()
     torch.set_num_threads(1)  # so that processor time is the time of the work
     d2l, table, growth = load_d2l(), [], {}
     for n in SIZES:
