@@ -137,7 +137,12 @@ def markdown(head: tuple, lines: list[tuple], *, right: range) -> str:
 
 
 def markdown_table(rows: list[Row]) -> str:
-    return markdown(HEAD, [fields(row) for row in rows], right=range(1, 4))
+    """The rows for the page: units stand with their numbers, which leaves a phone one column less."""
+    lines = [
+        (what, f"{ours} {unit}".rstrip(), f"{peer} {unit}".rstrip(), ratio, against)
+        for what, ours, peer, ratio, unit, against in map(fields, rows)
+    ]
+    return markdown(("what", "ours", "peer", "ratio", "against"), lines, right=range(1, 4))
 
 
 def by_size(rows: list[Row]) -> str:
@@ -181,6 +186,16 @@ def slower_list(rows: list[Row]) -> str:
     return "\n".join(points) or "In no row."
 
 
+def surroundings_table(results: dict) -> str:
+    """Where and when; the parts that were measured alike share a row."""
+    parts: dict[tuple, list[str]] = {}
+    for part, found in results.items():
+        versions = ", ".join(map(" ".join, found["versions"].items()))
+        parts.setdefault((found["date"], found["machine"], versions), []).append(part)
+    lines = [(", ".join(names), *where) for where, names in parts.items()]
+    return markdown(("parts", "date", "machine", "versions"), lines, right=range(0))
+
+
 def page(results: dict) -> str:
     """back/benchmarks.md: the text of bench/page.md with the tables in it."""
     everything = [row for part in results for row in rows_of(results, part)]
@@ -195,14 +210,7 @@ def page(results: dict) -> str:
         "build": markdown_table(rows_of(results, "build")),
         "slower": slower_list(everything),
         "limit": str(SLOWER),
-        "machines": markdown(
-            ("part", "date", "machine", "versions"),
-            [
-                (part, r["date"], r["machine"], ", ".join(map(" ".join, r["versions"].items())))
-                for part, r in results.items()
-            ],
-            right=range(0),
-        ),
+        "machines": surroundings_table(results),
     }
     text = TEMPLATE.read_text("utf-8")
     for name, table in tables.items():

@@ -68,7 +68,7 @@ def test_tables_hold_every_row():
     assert len(text.splitlines()) == 1 + len(ROWS)
     assert len({line.index("ms") for line in text.splitlines()[1:]}) == 1  # aligned
     assert (
-        "| attention, n = 128, forward | 8 | 10 | 0.80 | ms | torch, fused (no weights) |"
+        "| attention, n = 128, forward | 8 ms | 10 ms | 0.80 | torch, fused (no weights) |"
         in markdown
     )
 
@@ -91,6 +91,15 @@ def test_a_part_takes_the_place_of_its_older_results(tmp_path, monkeypatch):
     assert report.rows_of(results, "pages") == []
     assert {"date", "machine", "versions"} < results["helpers"].keys()
     assert json.loads((tmp_path / "benchmarks.json").read_text()) == results
+
+
+def test_parts_that_were_measured_alike_share_a_row():
+    here = {"date": "2030-01-01", "machine": "one", "versions": {"torch": "1"}}
+    table = report.surroundings_table({"pages": here, "moves": here, "build": here | {"date": "2"}})
+    assert table.splitlines()[2:] == [
+        "| pages, moves | 2030-01-01 | one | torch 1 |",
+        "| build | 2 | one | torch 1 |",
+    ]
 
 
 def test_slower_rows_are_told_with_their_reason():
