@@ -1,9 +1,26 @@
-"""What the soft lookup of chapter 2 and the kernel regression of chapter 3 share: the weights and their slips."""
+"""What the exercises with a Gaussian kernel share: the slips in 2σ² (chapters 1 to 3), and those of a lookup (2 and 3)."""
 
 import torch
 from torch import Tensor
 
 from attn_helpers.checks._report import call, compare
+
+
+def wrong_bandwidths(scores: Tensor, sigma: float, output) -> dict[str, tuple[Tensor, ...]]:
+    """What ``output`` makes of scores = −distance²/2σ² with a slip in 2σ², by the sentence that names it."""
+    slips = {
+        "the bandwidth is not squared: divide by 2σ², not by 2σ": [sigma],
+        "the 2 is missing: divide by 2σ², not by σ²": [2],
+        "the 2 is squared, too: divide by 2σ², not by (2σ)²": [1 / 2],
+        "the bandwidth is missing: divide by 2σ²": [sigma**2, 2 * sigma**2],
+        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": [
+            sigma**4
+        ],
+    }
+    return {
+        sentence: tuple(output(factor * scores) for factor in factors)
+        for sentence, factors in slips.items()
+    }
 
 
 def compare_outputs(
@@ -24,6 +41,7 @@ def compare_outputs(
         sentence: tuple(map(output, one if isinstance(one, tuple) else (one,)))
         for sentence, one in slips.items()
     }
+    wrong |= wrong_bandwidths(scores, sigma, output)
     wrong |= {
         "an extra 1/n: the weights sum to 1 already, nothing is left to average": (
             weights @ values / len(keys),
@@ -34,18 +52,8 @@ def compare_outputs(
         "the kernel values are not divided by their sum: the weights of a query must sum to 1": (
             scores.exp() @ values
         ),
-        "the bandwidth is not squared: divide by 2σ², not by 2σ": output(scores * sigma),
-        "the 2 is missing: divide by 2σ², not by σ²": output(2 * scores),
-        "the 2 is squared, too: divide by 2σ², not by (2σ)²": output(scores / 2),
-        "the bandwidth is missing: divide by 2σ²": (
-            output(scores * sigma**2),
-            output(scores * 2 * sigma**2),
-        ),
         "this is a softmax of the kernel values: it raises e to the scores by itself": (
             output(scores.exp())
-        ),
-        "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
-            output(scores * sigma**4)
         ),
         "the sign of the score is turned: the farthest key gets the largest weight": output(
             -scores

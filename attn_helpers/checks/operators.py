@@ -3,6 +3,7 @@
 import torch
 
 from attn_helpers import _validate as validate
+from attn_helpers.checks._gaussian import wrong_bandwidths
 from attn_helpers.checks._report import call, close, compare, passed, slip
 
 
@@ -44,24 +45,9 @@ def check_prediction(answer) -> None:
             "the sign of the score is turned: the farthest operator gets the largest weight": (
                 torch.softmax(-scores, dim=-1) @ ability
             ),
-            "the bandwidth is not squared: divide by 2σ², not by 2σ": (
-                torch.softmax(-((x - strength) ** 2) / (2 * sigma), dim=-1) @ ability
-            ),
-            "the 2 is missing: divide by 2σ², not by σ²": (
-                torch.softmax(2 * scores, dim=-1) @ ability
-            ),
-            "the 2 is squared, too: divide by 2σ², not by (2σ)²": (
-                torch.softmax(scores / 2, dim=-1) @ ability
-            ),
-            "the bandwidth is missing: divide by 2σ²": (
-                torch.softmax(scores * sigma**2, dim=-1) @ ability,
-                torch.softmax(scores * 2 * sigma**2, dim=-1) @ ability,
-            ),
+            **wrong_bandwidths(scores, sigma, lambda s: torch.softmax(s, dim=-1) @ ability),
             "this is a softmax of the similarities: it raises e to the scores by itself": (
                 torch.softmax(scores.exp(), dim=-1) @ ability
-            ),
-            "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
-                torch.softmax(scores * sigma**4, dim=-1) @ ability
             ),
             "the distance is not squared: use (x − xᵢ)²": (
                 torch.softmax(-(x - strength).abs() / (2 * sigma**2), dim=-1) @ ability,
@@ -105,21 +91,10 @@ def check_crew_weights(answer) -> None:
             "the differences are summed before they are squared: opposite signs cancel": (
                 torch.softmax(-gaps.sum(-1).square() / (2 * sigma**2), dim=-1)
             ),
-            "the bandwidth is not squared: divide by 2σ², not by 2σ": (
-                torch.softmax(scores * sigma, dim=-1)
-            ),
-            "the 2 is missing: divide by 2σ², not by σ²": torch.softmax(2 * scores, dim=-1),
-            "the 2 is squared, too: divide by 2σ², not by (2σ)²": torch.softmax(scores / 2, dim=-1),
-            "the bandwidth is missing: divide by 2σ²": (
-                torch.softmax(scores * sigma**2, dim=-1),
-                torch.softmax(scores * 2 * sigma**2, dim=-1),
-            ),
+            **wrong_bandwidths(scores, sigma, lambda s: torch.softmax(s, dim=-1)),
             "these are the scores: put them through a softmax": scores,
             "this is a softmax of the similarities: it raises e to the scores by itself": (
                 torch.softmax(scores.exp(), dim=-1)
-            ),
-            "/ 2 * sigma**2 divides by 2 and multiplies by σ²: put 2 * sigma**2 in brackets": (
-                torch.softmax(scores * sigma**4, dim=-1)
             ),
             "these are dot products: compare by the squared distance": (
                 torch.softmax(stats @ query, dim=-1),

@@ -6,7 +6,7 @@ from numbers import Real
 import torch
 
 from attn_helpers import _validate as validate
-from attn_helpers.checks._gaussian import compare_outputs
+from attn_helpers.checks._gaussian import compare_outputs, wrong_bandwidths
 from attn_helpers.checks._report import call, compare, passed, slip
 from attn_helpers.data import noisy_curve
 
@@ -194,7 +194,7 @@ def _losses(x, y, sigma):
             kept.square().sum(),
         ),
         "the diagonal of the weights is set to 0 after the softmax: the rest of a row no longer sums "
-        "to 1; leave the point out before": torch.tensor(_zeroed_after(x, y, sigma)),
+        "to 1; leave the point out before": _zeroed_after(x, y, sigma),
         "normalised over the queries instead of the keys: the weights of each query must sum to 1": (
             over_queries.square().mean()
         ),
@@ -210,27 +210,17 @@ def _losses(x, y, sigma):
         "these are the predictions: the loss is the mean of their squared errors": left_out + y,
         "the errors are not squared": (left_out.abs().mean(), left_out.mean(), -left_out.mean()),
         "this is the root of the loss": left_out.square().mean().sqrt(),
-        "the bandwidth is not squared: divide by 2σ², not by 2σ": residuals(
-            torch.softmax(others * sigma, dim=-1)
-        )
-        .square()
-        .mean(),
-        "the 2 is missing: divide by 2σ², not by σ²": residuals(torch.softmax(2 * others, dim=-1))
-        .square()
-        .mean(),
-        "the 2 is squared, too: divide by 2σ², not by (2σ)²": residuals(
-            torch.softmax(others / 2, dim=-1)
-        )
-        .square()
-        .mean(),
+        **wrong_bandwidths(
+            others, sigma, lambda s: residuals(torch.softmax(s, dim=-1)).square().mean()
+        ),
     }
     return left_out.square().mean(), slips
 
 
-def _zeroed_after(x, y, sigma) -> float:
+def _zeroed_after(x, y, sigma):
     """The loss of a learner who sets the diagonal of the weights to 0 after the softmax."""
     weights = torch.softmax(_scores(x, x, sigma), dim=-1).fill_diagonal_(0.0)
-    return (weights @ y - y).square().mean().item()
+    return (weights @ y - y).square().mean()
 
 
 def check_learned_bandwidth(answer) -> None:
@@ -251,8 +241,8 @@ def check_learned_bandwidth(answer) -> None:
                 f"the bandwidth collapsed to {sigma:.3g}: if the point itself is kept, it learns to look "
                 "only at itself; leave it out of its own prediction (if you have, is zero_grad() missing?)"
             )
-        zeroed = [_zeroed_after(x, y, candidate) for candidate in candidates]
-        if math.isclose(sigma, candidates[zeroed.index(min(zeroed))], rel_tol=0.15):
+        zeroed = min(candidates, key=lambda candidate: _zeroed_after(x, y, candidate))
+        if math.isclose(sigma, zeroed, rel_tol=0.15):
             slip(
                 f"a bandwidth of {sigma:.3g} is too wide; it comes out where the diagonal of the weights "
                 "is set to 0 after the softmax: leave the point out before"
