@@ -126,6 +126,11 @@ def dot_product_scores(
     if d == 0:
         raise ValueError(f"queries must be at least 1 wide, got {validate.describe(queries)}")
     scale = 1 / math.sqrt(d) if scale is None else validate.number("scale", scale)
+    return scaled_products(queries, keys, scale)
+
+
+def scaled_products(queries: Tensor, keys: Tensor, scale: float) -> Tensor:
+    """The scores of queries and keys that have been checked already."""
     # Scaling the queries, not the scores, touches q·d numbers instead of q·k, and keeps half
     # precision from overflowing before the division.
     return (queries * scale) @ keys.transpose(-2, -1)

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
-from attn_helpers.attention import attention, softmax_of_own
+from attn_helpers.attention import attention, scaled_products, softmax_of_own
 
 
 def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
@@ -198,9 +198,9 @@ class MultiHeadAttention(nn.Module):
 
     def _weights(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         """What every head attends to; a function of its own, so that q and k are gone when it ends."""
-        q = self._split(self.W_q(queries)) * (1 / math.sqrt(self.head_dim))  # (..., h, q, d_k)
+        q = self._split(self.W_q(queries))  # (..., h, q, d_k)
         k = self._split(self.W_k(keys))  # (..., h, k, d_k)
-        return softmax_of_own(q @ k.transpose(-2, -1), mask)  # (..., h, q, k)
+        return softmax_of_own(scaled_products(q, k, 1 / math.sqrt(self.head_dim)), mask)
 
     def _split(self, x: Tensor) -> Tensor:
         """(..., n, d) -> (..., h, n, d_k): cut each row into h pieces, then bring the heads forward."""
