@@ -1,8 +1,10 @@
 """The sample page of explorers, served as the site is; the names of the site's pages."""
 
+import contextlib
 import threading
 
 import pytest
+import visits
 
 
 @pytest.fixture(scope="session")
@@ -43,6 +45,18 @@ def explorer_pages(site_dir, pages):
     found = [page for page in pages if data in (site_dir / page).read_text("utf-8")]
     assert found, "no page of the site has an explorer"
     return found
+
+
+@pytest.fixture
+def visited(browser):
+    """`visited(**options)` is a page in a context of its own and the list of its complaints."""
+    with contextlib.ExitStack() as opened:
+
+        def visit(**options):
+            faults = []
+            return opened.enter_context(visits.listening(browser, faults, **options)), faults
+
+        yield visit
 
 
 @pytest.fixture

@@ -7,24 +7,9 @@ import subprocess
 import explorers
 import numpy as np
 import pytest
-from visits import listening, unfolded
+from visits import unfolded
 
 MARKUP = "<img src=x onerror=window.hacked=1>"
-
-
-@pytest.fixture
-def visited(browser):
-    """`visited(**options)` is a page in a context of its own and the list of its complaints."""
-    opened = []
-
-    def visit(**options):
-        faults = []
-        opened.append(listening(browser, faults, **options))
-        return opened[-1].__enter__(), faults
-
-    yield visit
-    for context in opened:
-        context.__exit__(None, None, None)
 
 
 def by_name(page, name):

@@ -9,24 +9,10 @@ import explorers
 import numpy as np
 import pytest
 from PIL import Image
-from visits import AXE, UNFOLD, listening, sweep, unfolded
+from visits import AXE, UNFOLD, sweep, unfolded
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 PHONE = {"viewport": {"width": 390, "height": 800}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture
-def visited(browser):
-    """A page in a context of its own: `visited(**options)`; closed at the end."""
-    opened = []
-
-    def visit(**options):
-        opened.append(listening(browser, [], **options))
-        return opened[-1].__enter__()
-
-    yield visit
-    for context in opened:
-        context.__exit__(None, None, None)
 
 
 # --- what axe sees --------------------------------------------------------------------------------------------
@@ -40,7 +26,7 @@ def test_accessible(visited, site_url, pages, theme, width, but):
     """WCAG 2.2 AA as far as a program can see it; colours are the same on a phone."""
     options = {"runOnly": RULES, "rules": {rule: {"enabled": False} for rule in but}}
     faults = []
-    page = visited(color_scheme=theme, viewport={"width": width, "height": 900}, bypass_csp=True)
+    page, _ = visited(color_scheme=theme, viewport={"width": width, "height": 900}, bypass_csp=True)
     page.context.add_init_script(path=AXE)
     for name in [*pages, "404.html"]:
         page.goto(f"{site_url}/{name}")
@@ -57,7 +43,7 @@ def test_accessible(visited, site_url, pages, theme, width, but):
 
 def test_axe_finds_a_fault(visited, site_url):
     """The test above could not fail if axe did not run."""
-    page = visited()
+    page, _ = visited()
     page.context.add_init_script(path=AXE)
     page.goto(f"{site_url}/index.html")
     page.evaluate("document.querySelector('article').append(new Image())")
@@ -89,7 +75,7 @@ STRUCTURE = """() => {
 
 
 def test_every_page_has_landmarks_and_headings_in_order(visited, site_url, pages):
-    page = visited()
+    page, _ = visited()
     assert sweep(page, site_url, pages, STRUCTURE) == []
     page.evaluate("document.querySelector('main').append(document.createElement('h5'))")
     assert page.evaluate(STRUCTURE) == [" skips a level", "an empty heading"]
@@ -126,7 +112,7 @@ def walk(page, key="Tab"):
 @pytest.mark.parametrize("key", ["Tab", "Shift+Tab"])
 def test_focus_is_seen_wherever_it_goes(visited, site_url, chapters, key):
     """Forwards and backwards through whole pages: a ring, and neither the bar nor anything else on top of it."""
-    page = visited(viewport={"width": 1280, "height": 600})
+    page, _ = visited(viewport={"width": 1280, "height": 600})
     for name in ["index.html", chapters[0], chapters[4], "search.html", "back/helpers.html"]:
         unfolded(page, f"{site_url}/{name}")
         stops = walk(page, key)
@@ -135,7 +121,7 @@ def test_focus_is_seen_wherever_it_goes(visited, site_url, chapters, key):
 
 
 def test_a_covered_and_an_unmarked_focus_are_found(visited, site_url):
-    page = visited()
+    page, _ = visited()
     unfolded(page, f"{site_url}/index.html")
     page.evaluate("""() => {
       document.querySelector(".brand").style.outline = "none";
@@ -150,7 +136,7 @@ def test_a_covered_and_an_unmarked_focus_are_found(visited, site_url):
 
 
 def test_answers_hints_and_solutions_open_by_keyboard(visited, site_url, chapters):
-    page = visited()
+    page, _ = visited()
     for name in chapters:
         page.goto(f"{site_url}/{name}")
         folded = page.locator("article details:not(.attn-explorer *)")
@@ -167,7 +153,7 @@ def test_answers_hints_and_solutions_open_by_keyboard(visited, site_url, chapter
 
 
 def test_what_was_copied_and_found_is_said(visited, site_url, chapters):
-    page = visited(permissions=["clipboard-read", "clipboard-write"])
+    page, _ = visited(permissions=["clipboard-read", "clipboard-write"])
     page.goto(f"{site_url}/{chapters[0]}")
     page.locator(".cell_input .copy").first.press("Enter")
     page.locator("[role=status]", has_text="Copied").wait_for(state="attached")
@@ -304,7 +290,7 @@ def walked(visited, site_url):
 
 
 def test_every_explorer_by_keyboard_and_screen_reader(visited, walked, explorer_pages):
-    page = visited(viewport={"width": 1280, "height": 700})
+    page, _ = visited(viewport={"width": 1280, "height": 700})
     faults = []
     for name in explorer_pages:
         faults += walked(page, name)
@@ -313,7 +299,7 @@ def test_every_explorer_by_keyboard_and_screen_reader(visited, walked, explorer_
 
 def test_a_mute_explorer_is_found(visited, walked):
     """The walk above can fail: here the first slider has no name, no value text, and its text stays."""
-    page = visited(viewport={"width": 1280, "height": 700})
+    page, _ = visited(viewport={"width": 1280, "height": 700})
     faults = walked(
         page,
         "index.html",
@@ -396,7 +382,7 @@ SPACED = """{
 )
 def test_nothing_is_cut_off(visited, site_url, explorer_pages, width, scale, spaced):
     """Zoom to 200 and 400 % on a window of 1280 pixels; the text spacing of WCAG 1.4.12."""
-    page = visited(viewport={"width": width, "height": 720 // scale}, device_scale_factor=scale)
+    page, _ = visited(viewport={"width": width, "height": 720 // scale}, device_scale_factor=scale)
     if spaced:
         page.add_init_script(SPACED)
     names = [*explorer_pages, "search.html", "back/helpers.html"]
@@ -405,7 +391,7 @@ def test_nothing_is_cut_off(visited, site_url, explorer_pages, width, scale, spa
 
 
 def test_text_that_is_cut_off_is_found(visited, site_url):
-    page = visited()
+    page, _ = visited()
     unfolded(page, f"{site_url}/index.html")
     page.evaluate("""() => {
       Object.assign(document.querySelector(".attn-explorer-tools button").style, { width: "20px", padding: 0 });
@@ -448,7 +434,7 @@ def pixels(locator):
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_forced_colours(visited, site_url, explorer_pages, theme):
     """Controls have borders, lines and bars differ from the page, and heatmaps keep the colours of their numbers."""
-    page = visited(forced_colors="active", color_scheme=theme)
+    page, _ = visited(forced_colors="active", color_scheme=theme)
     assert sweep(page, site_url, explorer_pages, CONTROLS) == []
     page.evaluate("document.querySelector('#theme-button').style.border = 'none'")
     assert len(page.evaluate(CONTROLS)) == 1
@@ -469,7 +455,7 @@ def test_forced_colours(visited, site_url, explorer_pages, theme):
 @pytest.mark.parametrize("forced", ["none", "active"])
 def test_the_cell_that_arrow_keys_visit_is_seen(visited, site_url, chapters, theme, forced):
     """On the palest and on the darkest cell, the frame's pixels and those beside it have a contrast of 3 or more."""
-    page = visited(color_scheme=theme, forced_colors=forced)
+    page, _ = visited(color_scheme=theme, forced_colors=forced)
     page.goto(f"{site_url}/{chapters[4]}")
     explorers.ready(page)
     plot = page.locator(".attn-view-heatmap .attn-plot").first
@@ -504,8 +490,8 @@ MOVES = """() => [document.documentElement, ...document.querySelectorAll("*")].f
 
 
 def test_nothing_moves_where_motion_is_reduced(visited, site_url, pages):
-    assert sweep(visited(), site_url, pages, MOVES) == []
-    lively = visited(reduced_motion="no-preference")
+    assert sweep(visited()[0], site_url, pages, MOVES) == []
+    lively, _ = visited(reduced_motion="no-preference")
     lively.goto(f"{site_url}/index.html")
     assert lively.evaluate(MOVES)
 
@@ -541,7 +527,7 @@ SMALL = """() => {
 
 
 def test_targets_are_large_enough_for_a_finger(visited, site_url, pages):
-    page = visited(**PHONE)
+    page, _ = visited(**PHONE)
     assert sweep(page, site_url, pages, SMALL) == []
     for button in ["Chapters", "Notebook"]:  # what opens on a tap
         page.goto(f"{site_url}/index.html")
