@@ -211,7 +211,8 @@ class AdditiveAttention(nn.Module):
         validate.some_keys("keys", keys, -2)
         projected_queries = self.W_q(queries).unsqueeze(-2)  # (..., q, 1, hidden)
         projected_keys = self.W_k(keys).unsqueeze(-3)  # (..., 1, k, hidden)
-        hidden = torch.tanh(projected_queries + projected_keys)  # (..., q, k, hidden)
+        # The largest tensor of all: tanh writes into the sum, so there is one of it and not two.
+        hidden = (projected_queries + projected_keys).tanh_()  # (..., q, k, hidden)
         return self.w_v(hidden).squeeze(-1)  # (..., q, k)
 
     def forward(
@@ -225,5 +226,5 @@ class AdditiveAttention(nn.Module):
         """Return (output, weights) as `attention` does; the weights are those before dropout."""
         scores = self.scores(queries, keys)
         _check_values(values, keys, scores)
-        weights = masked_softmax(scores, mask)
+        weights = softmax_of_own(scores, mask)
         return self.dropout(weights) @ values, weights
