@@ -17,15 +17,17 @@ from attn_helpers.attention import attention, scaled_products, softmax_of_own
 
 def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
     """`tensor` is (..., size, width) and has the dtype of the projection that reads it."""
+    fits = isinstance(tensor, Tensor) and tensor.ndim >= 2 and tensor.shape[-1] == width
+    if fits and tensor.dtype == weight.dtype:
+        return
     shape = f"(..., {size}, {width})"
     validate.float_tensor(name, tensor, shape=shape, min_ndim=2)
-    if tensor.shape[-1] != width:
+    if not fits:
         raise ValueError(f"{name} must have shape {shape}, got {validate.describe(tensor)}")
-    if tensor.dtype != weight.dtype:
-        raise TypeError(
-            f"{name} must have the dtype of the layer, {weight.dtype}, got {tensor.dtype}; "
-            f"convert one of them, for example with layer.to({tensor.dtype})"
-        )
+    raise TypeError(
+        f"{name} must have the dtype of the layer, {weight.dtype}, got {tensor.dtype}; "
+        f"convert one of them, for example with layer.to({tensor.dtype})"
+    )
 
 
 class SelfAttention(nn.Module):
@@ -170,10 +172,12 @@ class MultiHeadAttention(nn.Module):
         keys = queries if keys is None else keys
         values = keys if values is None else values
         _check_input("queries", queries, "q", self.embed_dim, self.W_q.weight)
-        _check_input("keys", keys, "k", self.key_dim, self.W_k.weight)
-        _check_input("values", values, "k", self.value_dim, self.W_v.weight)
-        validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
-        validate.same_batch(queries=queries, keys=keys, values=values)
+        # In self-attention one check serves all three: at 64 rows the others would take some per cent.
+        if not (queries is keys is values and self.embed_dim == self.key_dim == self.value_dim):
+            _check_input("keys", keys, "k", self.key_dim, self.W_k.weight)
+            _check_input("values", values, "k", self.value_dim, self.W_v.weight)
+            validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
+            validate.same_batch(queries=queries, keys=keys, values=values)
         validate.some_keys("keys", keys, -2)
         if mask is not None:
             validate.bool_mask(mask)
@@ -186,7 +190,8 @@ class MultiHeadAttention(nn.Module):
         if need_weights:
             weights = self._weights(queries, keys, mask)  # (..., h, q, k)
             v = self._split(self.W_v(values))  # (..., h, k, d_k)
-            heads = F.dropout(weights, self.dropout, self.training) @ v  # (..., h, q, d_k)
+            dropped = F.dropout(weights, self.dropout) if self.training else weights
+            heads = dropped @ v  # (..., h, q, d_k)
         else:
             weights = None
             q = self._split(self.W_q(queries))  # (..., h, q, d_k)
