@@ -20,9 +20,8 @@ from bench.rows import Row, exponent, side_by_side
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 WIDTH, HEADS, BATCH, HIDDEN = 384, 12, 1, 32  # a layer of chapter 10's model, one sequence
-FRESH = (
-    5  # times that all layers are made anew: where their memory happens to lie makes some per cent
-)
+# Times that all layers are made anew: where their memory happens to lie makes some per cent.
+FRESH = 9
 D2L = Path(__file__).parents[1] / "_build" / "bench" / "d2l"
 
 
