@@ -1,18 +1,12 @@
 """A slider move, from the key press to the painted frame: a page of the book, and `interact` in a local JupyterLab."""
 
 import json
-import os
-import socket
 import statistics
-import subprocess
-import sys
-import time
-import urllib.request
-from contextlib import contextmanager
 from pathlib import Path
 
 from bench import pages, sites, stock
 from bench.rows import Row
+from tools import jupyter
 
 # Times one key press: from the event's own time stamp to the first frame after which `settled` holds.
 # A message sent from a frame's callback arrives when that frame has been drawn.
@@ -68,49 +62,6 @@ def notebook(folder: Path) -> None:
     )
 
 
-@contextmanager
-def jupyterlab(folder: Path):
-    """The address of a JupyterLab of its own, as long as the block lasts."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    options = [
-        "--no-browser",
-        "--allow-root",
-        f"--port={port}",
-        f"--ServerApp.root_dir={folder}",
-        "--IdentityProvider.token=",
-        "--LabApp.news_url=",
-        "--LabApp.extension_manager=readonly",
-    ]
-    environment = os.environ | {
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "PYTHONPATH": str(stock.ROOT),
-    }
-    with (folder / "log.txt").open("w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyterlab", *options],
-            env=environment,
-            cwd=folder,
-            stdout=log,
-            stderr=log,
-        )
-    address = f"http://127.0.0.1:{port}/"
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(address + "api")
-                break
-            except OSError:
-                if server.poll() is not None:
-                    raise RuntimeError((folder / "log.txt").read_text()) from None
-                time.sleep(0.25)
-        yield address
-    finally:
-        server.terminate()
-        server.wait()
-
-
 def run_cells(page, count: int) -> None:
     """Run the first cells of the notebook, one after the other."""
     page.get_by_text("| Idle").wait_for(timeout=120_000)  # before that, a cell would not run at all
@@ -141,13 +92,13 @@ def rows(rounds: int = 15) -> list[Row]:
     table = []
     with (
         sites.served(stock.our_site()) as site,
-        jupyterlab(folder) as lab,
+        jupyter.lab(folder) as lab,
         pages.chromium() as opened,
     ):
         ours = opened.new_page(viewport={"width": 1280, "height": 900})
         ours.goto(site + stock.CHAPTER + ".html")
         theirs = opened.new_page(viewport={"width": 1280, "height": 1600})
-        theirs.goto(lab + "lab/tree/stock.ipynb?reset")
+        theirs.goto(f"{lab}/lab/tree/stock.ipynb?reset")
         theirs.locator(".jp-CodeCell .cm-content").first.wait_for(timeout=120_000)
         run_cells(theirs, 1 + len(stock.CELLS))
         for number, name in enumerate(stock.CELLS, start=1):

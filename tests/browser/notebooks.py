@@ -4,9 +4,6 @@ import contextlib
 import json
 import re
 import shutil
-import socket
-import subprocess
-import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 import psutil
 
 from sphinx_ext import repository
+from tools import jupyter
 from tools.setup import ROOT
 
 CHAPTERS = sorted(path.stem for path in (ROOT / "chapters").glob("*.md"))
@@ -67,39 +65,17 @@ class Server:
 
     def __init__(self, app, environment):
         self.app, self.environment = app, environment
-        self.log = environment.home / f"{app}.txt"
 
     @contextlib.contextmanager
     def running(self):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.address = f"http://127.0.0.1:{port}"
-        options = [
-            "--no-browser",
-            "--allow-root",
-            "--expose-app-in-browser",
-            f"--port={port}",
-            "--IdentityProvider.token=",
-            "--ServerApp.disable_check_xsrf=True",
-        ]
-        with self.log.open("w") as log:
-            server = self.environment.start(
-                "jupyter", self.app, *options, stdout=log, stderr=subprocess.STDOUT
-            )
-        try:
-            for _ in range(240):
-                try:
-                    self.ask("api")
-                    break
-                except OSError:
-                    assert server.poll() is None, self.log.read_text()
-                    time.sleep(0.25)
+        def start(*options, **streams):
+            own = ["--expose-app-in-browser", "--ServerApp.disable_check_xsrf=True"]
+            return self.environment.start("jupyter", self.app, *options, *own, **streams)
+
+        log = self.environment.home / f"{self.app}.txt"
+        with jupyter.running(start, log) as (self.address, server):
             self.process = psutil.Process(server.pid)
             yield self
-        finally:
-            server.terminate()
-            server.wait()
 
     def ask(self, path, method="GET"):
         request = urllib.request.Request(f"{self.address}/{path}", method=method)

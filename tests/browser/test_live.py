@@ -1,19 +1,14 @@
 """One explorer in a real JupyterLab: ipywidgets' own controls move the picture, and Python sees where they stand."""
 
 import json
-import os
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from pathlib import Path
 
 import pytest
 
+from tools import jupyter
+
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parents[2]
 CELLS = [
     """
 import ipywidgets, torch
@@ -60,43 +55,8 @@ def lab_url(tmp_path_factory):
         "nbformat_minor": 5,
     }
     (folder / "live.ipynb").write_text(json.dumps(notebook))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    environment = os.environ | {
-        "JUPYTER_CONFIG_DIR": str(folder / "config"),
-        "PYTHONPATH": str(ROOT),
-    }
-    environment.pop("ATTN_STATIC", None)
-    options = [
-        "--no-browser",
-        "--allow-root",
-        f"--port={port}",
-        f"--ServerApp.root_dir={folder}",
-        "--IdentityProvider.token=",
-        "--LabApp.news_url=",
-        "--LabApp.extension_manager=readonly",
-    ]
-    server = subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *options],
-        env=environment,
-        cwd=folder,
-        stdout=(folder / "log.txt").open("w"),
-        stderr=subprocess.STDOUT,
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(240):
-            try:
-                urllib.request.urlopen(f"{address}/api")
-                break
-            except OSError:
-                assert server.poll() is None, (folder / "log.txt").read_text()
-                time.sleep(0.25)
+    with jupyter.lab(folder) as address:
         yield address
-    finally:
-        server.terminate()
-        server.wait()
 
 
 def run(page, number):

@@ -10,7 +10,7 @@ import urllib.request
 
 import pytest
 
-from tools import browser, serve, setup
+from tools import browser, jupyter, serve, setup
 
 
 @pytest.fixture
@@ -182,3 +182,24 @@ def test_serve_gives_the_address_and_ends_with_ctrl_c(tmp_path):
     process.send_signal(signal.SIGINT)
     assert process.wait(10) == 0
     assert "Ended." in process.stdout.read()
+
+
+@pytest.mark.parametrize(
+    "script", ["print('no such app')", "print('no such app', flush=1); input()"]
+)
+def test_a_jupyter_server_that_never_answers_is_said(tmp_path, monkeypatch, script):
+    """Both where it ends at once and where it hangs."""
+    monkeypatch.setattr(jupyter, "PATIENCE", 1)
+    begun = []
+
+    def start(*options, **streams):
+        command = [sys.executable, "-c", script]
+        begun.append(subprocess.Popen(command, stdin=subprocess.PIPE, **streams))
+        return begun[-1]
+
+    with (
+        pytest.raises(RuntimeError, match="does not answer:\nno such app"),
+        jupyter.running(start, tmp_path / "log.txt"),
+    ):
+        pass
+    assert begun[0].poll() is not None  # nothing is left running
