@@ -7,7 +7,7 @@ import subprocess
 import explorers
 import numpy as np
 import pytest
-from visits import unfolded
+from visits import listening, unfolded
 
 MARKUP = "<img src=x onerror=window.hacked=1>"
 
@@ -105,22 +105,26 @@ def shift(page):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_nothing_jumps_while_a_page_loads(visited, site_url, pages, width):
-    """Google's "good" is below 0.1. The negative: a page that puts a box on top of what was there."""
-    page, _ = visited(viewport={"width": width, "height": 800})
-    page.add_init_script(SHIFTS)
+def test_nothing_jumps_while_a_page_loads(browser, site_url, pages, width):
+    """Google's "good" is below 0.1. Every page is somebody's first, before any font is there: a context each.
+
+    The negative: a page that puts a box on top of what was there.
+    """
     shifts = {}
-    for name in [page for page in pages if page != "index.html"] + ["index.html"]:
-        page.goto(f"{site_url}/{name}")
-        shifts[name] = shift(page)
+    for name in pages:
+        with listening(browser, [], viewport={"width": width, "height": 800}) as page:
+            page.add_init_script(SHIFTS)
+            page.goto(f"{site_url}/{name}")
+            shifts[name] = shift(page)
+            if name == "index.html":
+                page.evaluate("""() => {
+                  const box = document.createElement("div");
+                  box.style.height = "500px";
+                  document.querySelector("main").prepend(box);
+                  return new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+                }""")
+                assert shift(page) >= 0.1
     assert {name: value for name, value in shifts.items() if value >= 0.1} == {}
-    page.evaluate("""() => {
-      const box = document.createElement("div");
-      box.style.height = "500px";
-      document.querySelector("main").prepend(box);
-      return new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
-    }""")
-    assert shift(page) >= 0.1
 
 
 # Where a heading stands, frame by frame, once the page has gone to it. (A layout shift is the wrong measure there: the
