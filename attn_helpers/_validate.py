@@ -33,13 +33,30 @@ def float_tensor(
     return value
 
 
-def same_dtype(**tensors: Tensor) -> None:
-    """All tensors have the dtype of the first: torch would refuse, or silently promote."""
+def rows(name: str, tensor, size: str, width: int, weight: Tensor | None = None) -> None:
+    """`tensor` is (..., size, width), and has dtype and device of the `weight` that will multiply it."""
+    shape = f"(..., {size}, {width})"
+    float_tensor(name, tensor, shape=shape, min_ndim=2)
+    if tensor.shape[-1] != width:
+        raise ValueError(f"{name} must have shape {shape}, got {describe(tensor)}")
+    if weight is not None and (tensor.dtype, tensor.device) != (weight.dtype, weight.device):
+        raise TypeError(
+            f"{name} must have the dtype and device of the layer, {weight.dtype} on {weight.device}, "
+            f"got {tensor.dtype} on {tensor.device}; convert one of them, as in layer.to({name})"
+        )
+
+
+def same_kind(**tensors: Tensor) -> None:
+    """All tensors have the dtype and the device of the first: torch would refuse, promote or read nonsense."""
     (first, reference), *others = tensors.items()
     for name, tensor in others:
         if tensor.dtype != reference.dtype:
             raise TypeError(
                 f"{name} must have the dtype of {first}, {reference.dtype}, got {tensor.dtype}"
+            )
+        if tensor.device != reference.device:
+            raise ValueError(
+                f"{name} must be on the device of {first}, {reference.device}, got {tensor.device}"
             )
 
 
@@ -61,18 +78,6 @@ def some_keys(name: str, tensor: Tensor, axis: int) -> None:
         raise ValueError(f"{name} must hold at least one key, got {describe(tensor)}")
 
 
-def broadcastable(name: str, shape: torch.Size, other: str, target: torch.Size) -> None:
-    """`shape` broadcasts to `target` without enlarging it."""
-    try:
-        fits = torch.broadcast_shapes(shape, target) == target
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"{name} must broadcast to {other}, {tuple(target)}, got shape {tuple(shape)}"
-        )
-
-
 def same_batch(**tensors: Tensor) -> None:
     """The axes before the last two broadcast with one another."""
     shapes = {tensor.shape[:-2] for tensor in tensors.values()}
@@ -87,16 +92,28 @@ def same_batch(**tensors: Tensor) -> None:
         ) from None
 
 
-def bool_mask(mask) -> None:
-    """A mask is boolean. 0/1 numbers and additive masks mean different things: we do not guess."""
-    if isinstance(mask, Tensor) and mask.dtype == torch.bool:
-        return
-    raise TypeError(
-        "mask must be a bool tensor in which True = may be attended to, "
-        f"got {describe(mask)}; convert with mask.bool() if 1 means attend, "
-        "with mask == 0 if it holds 0 and -inf to be added, with ~mask if it comes from "
-        "torch.nn.MultiheadAttention"
-    )
+def mask(mask, axes: str, shape: torch.Size, device: torch.device) -> None:
+    """A mask is boolean and broadcasts to `shape` without enlarging it.
+
+    0/1 numbers and additive masks mean different things: we do not guess.
+    """
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        raise TypeError(
+            "mask must be a bool tensor in which True = may be attended to, "
+            f"got {describe(mask)}; convert with mask.bool() if 1 means attend, "
+            "with mask == 0 if it holds 0 and -inf to be added, with ~mask if it comes from "
+            "torch.nn.MultiheadAttention"
+        )
+    if mask.device != device:
+        raise ValueError(f"mask must be on the device of the scores, {device}, got {mask.device}")
+    try:
+        fits = torch.broadcast_shapes(mask.shape, shape) == shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask must broadcast to {axes}, {tuple(shape)}, got shape {tuple(mask.shape)}"
+        )
 
 
 def integer(name: str, value, *, least: int = 1) -> int:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
 
+INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+
 
 def masked_softmax(
     scores: Float[Tensor, "*batch keys"], mask: Bool[Tensor, "..."] | None = None
@@ -32,14 +34,14 @@ def masked_softmax(
     validate.some_keys("scores", scores, -1)
     if mask is None:
         return torch.softmax(scores, dim=-1)
-    validate.bool_mask(mask)
-    validate.broadcastable("mask", mask.shape, "scores", scores.shape)
+    validate.mask(mask, "scores", scores.shape, scores.device)
     # Masking with -inf, not with a large negative number, makes masked weights exactly 0. An empty
-    # row would be softmax(-inf, …, -inf) = NaN: it is softened unmasked and set to 0 afterwards.
+    # row would be softmax(-inf, …, -inf) = NaN: it is softened as zeros and set to 0 afterwards.
+    visible = torch.where(mask, scores, -math.inf)
     seen = mask.any(dim=-1, keepdim=True)
-    if seen.all():  # the usual case, and it saves a pass over the weights
-        return torch.softmax(torch.where(mask, scores, -math.inf), dim=-1)
-    weights = torch.softmax(torch.where(mask | ~seen, scores, -math.inf), dim=-1)
+    if not seen.is_meta and seen.all():  # the usual case, and it saves two passes over the weights
+        return torch.softmax(visible, dim=-1)
+    weights = torch.softmax(torch.where(seen, visible, 0.0), dim=-1)
     return torch.where(seen, weights, 0.0)
 
 
@@ -69,12 +71,9 @@ def length_mask(lengths: Int[Tensor, "*batch"], n_keys: int) -> Bool[Tensor, "*b
     Chapter 4, "Masks".
     """
     n_keys = validate.integer("n_keys", n_keys)
-    if (
-        not isinstance(lengths, Tensor)
-        or lengths.is_floating_point()
-        or lengths.dtype == torch.bool
-    ):
+    if not isinstance(lengths, Tensor) or lengths.dtype not in INTEGERS:
         raise TypeError(f"lengths must be an integer tensor, got {validate.describe(lengths)}")
+    lengths = lengths.long()  # an n_keys beyond the dtype would wrap in the comparison
     wrong = lengths[(lengths < 0) | (lengths > n_keys)]
     if wrong.numel():
         raise ValueError(f"lengths must lie between 0 and n_keys = {n_keys}, got {wrong[0].item()}")
@@ -107,29 +106,32 @@ def dot_product_scores(
     queries: Float[Tensor, "*#batch q d"],
     keys: Float[Tensor, "*#batch k d"],
     *,
-    scale: float | None = None,
+    scale: float | Float[Tensor, ""] | None = None,
 ) -> Float[Tensor, "... q k"]:
     """Score every query against every key: S = scale · Q Kᵀ, with scale = 1/√d unless given.
 
-    queries (..., q, d), keys (..., k, d) -> scores (..., q, k); batch axes broadcast.
+    queries (..., q, d), keys (..., k, d) -> scores (..., q, k); batch axes broadcast. A scale that is a
+    tensor without axes can be learned.
     Raises TypeError for tensors that are not floating point or differ in dtype, ValueError for
-    widths or batch axes that do not fit, a width of 0, or no keys.
+    widths, devices or batch axes that do not fit, a width of 0, or no keys.
     Source: Vaswani et al. (2017), equation 1. Chapter 4, "Scaled dot product".
     """
     validate.float_tensor("queries", queries, shape="(..., q, d)", min_ndim=2)
     validate.float_tensor("keys", keys, shape="(..., k, d)", min_ndim=2)
-    validate.same_dtype(queries=queries, keys=keys)
+    validate.same_kind(queries=queries, keys=keys)
     validate.same_size("d, the width", queries=(queries, -1), keys=(keys, -1))
     validate.same_batch(queries=queries, keys=keys)
     validate.some_keys("keys", keys, -2)
     d = queries.shape[-1]
     if d == 0:
         raise ValueError(f"queries must be at least 1 wide, got {validate.describe(queries)}")
-    scale = 1 / math.sqrt(d) if scale is None else validate.number("scale", scale)
-    return scaled_products(queries, keys, scale)
+    if scale is None:
+        return scaled_products(queries, keys, 1 / math.sqrt(d))
+    number = validate.number("scale", scale)
+    return scaled_products(queries, keys, scale if isinstance(scale, Tensor) else number)
 
 
-def scaled_products(queries: Tensor, keys: Tensor, scale: float) -> Tensor:
+def scaled_products(queries: Tensor, keys: Tensor, scale: float | Tensor) -> Tensor:
     """The scores of queries and keys that have been checked already."""
     # Scaling the queries, not the scores, touches q·d numbers instead of q·k, and keeps half
     # precision from overflowing before the division.
@@ -142,7 +144,7 @@ def attention(
     values: Float[Tensor, "*#batch k v"],
     *,
     mask: Bool[Tensor, "..."] | None = None,
-    scale: float | None = None,
+    scale: float | Float[Tensor, ""] | None = None,
 ) -> tuple[Float[Tensor, "... q v"], Float[Tensor, "... q k"]]:
     """Scaled dot-product attention: output = A V with weights A = softmax(Q Kᵀ / √d).
 
@@ -162,7 +164,7 @@ def attention(
 def _check_values(values: Tensor, keys: Tensor, scores: Tensor) -> None:
     """There is one value per key, and the scores can weigh them."""
     validate.float_tensor("values", values, shape="(..., k, v)", min_ndim=2)
-    validate.same_dtype(keys=keys, values=values)
+    validate.same_kind(keys=keys, values=values)
     validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
     validate.same_batch(scores=scores, values=values)
 
@@ -202,11 +204,8 @@ class AdditiveAttention(nn.Module):
         Raises TypeError for tensors that are not floating point or not of the dtype of the
         weights, ValueError for widths or batch axes that do not fit, or no keys.
         """
-        validate.float_tensor("queries", queries, shape=f"(..., q, {self.query_dim})", min_ndim=2)
-        validate.float_tensor("keys", keys, shape=f"(..., k, {self.key_dim})", min_ndim=2)
-        validate.same_dtype(**{"W_q.weight": self.W_q.weight}, queries=queries, keys=keys)
-        validate.same_size("query_dim", W_q=(self.W_q.weight, -1), queries=(queries, -1))
-        validate.same_size("key_dim", W_k=(self.W_k.weight, -1), keys=(keys, -1))
+        validate.rows("queries", queries, "q", self.query_dim, self.W_q.weight)
+        validate.rows("keys", keys, "k", self.key_dim, self.W_k.weight)
         validate.same_batch(queries=queries, keys=keys)
         validate.some_keys("keys", keys, -2)
         projected_queries = self.W_q(queries).unsqueeze(-2)  # (..., q, 1, hidden)

@@ -78,10 +78,7 @@ class EncoderBlock(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch n d"], *, mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "*batch n d"], Float[Tensor, "*batch heads n n"]]:
-        shape = f"(..., n, {self.embed_dim})"
-        validate.float_tensor("x", x, shape=shape, min_ndim=2)
-        if x.shape[-1] != self.embed_dim:
-            raise ValueError(f"x must have shape {shape}, got {validate.describe(x)}")
+        validate.rows("x", x, "n", self.embed_dim, self.norm_1.weight)
         if self.norm_first:
             mixed, weights = self.attention(self.norm_1(x), mask=mask)
             x = x + self.dropout(mixed)

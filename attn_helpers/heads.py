@@ -15,21 +15,6 @@ from attn_helpers import _validate as validate
 from attn_helpers.attention import attention, scaled_products, softmax_of_own
 
 
-def _check_input(name: str, tensor: Tensor, size: str, width: int, weight: Tensor) -> None:
-    """`tensor` is (..., size, width) and has the dtype of the projection that reads it."""
-    fits = isinstance(tensor, Tensor) and tensor.ndim >= 2 and tensor.shape[-1] == width
-    if fits and tensor.dtype == weight.dtype:
-        return
-    shape = f"(..., {size}, {width})"
-    validate.float_tensor(name, tensor, shape=shape, min_ndim=2)
-    if not fits:
-        raise ValueError(f"{name} must have shape {shape}, got {validate.describe(tensor)}")
-    raise TypeError(
-        f"{name} must have the dtype of the layer, {weight.dtype}, got {tensor.dtype}; "
-        f"convert one of them, for example with layer.to({tensor.dtype})"
-    )
-
-
 class SelfAttention(nn.Module):
     """One head that reads queries, keys and values from the same rows::
 
@@ -59,7 +44,7 @@ class SelfAttention(nn.Module):
     def forward(
         self, x: Float[Tensor, "*batch n d"], *, mask: Bool[Tensor, "..."] | None = None
     ) -> tuple[Float[Tensor, "*batch n d_k"], Float[Tensor, "*batch n n"]]:
-        _check_input("x", x, "n", self.embed_dim, self.W_q.weight)
+        validate.rows("x", x, "n", self.embed_dim, self.W_q.weight)
         return attention(self.W_q(x), self.W_k(x), self.W_v(x), mask=mask)
 
 
@@ -171,19 +156,18 @@ class MultiHeadAttention(nn.Module):
     ) -> tuple[Float[Tensor, "... q d"], Float[Tensor, "... h q k"] | None]:
         keys = queries if keys is None else keys
         values = keys if values is None else values
-        _check_input("queries", queries, "q", self.embed_dim, self.W_q.weight)
+        validate.rows("queries", queries, "q", self.embed_dim, self.W_q.weight)
         # In self-attention one check serves all three: at 64 rows the others would take some per cent.
         if not (queries is keys is values and self.embed_dim == self.key_dim == self.value_dim):
-            _check_input("keys", keys, "k", self.key_dim, self.W_k.weight)
-            _check_input("values", values, "k", self.value_dim, self.W_v.weight)
+            validate.rows("keys", keys, "k", self.key_dim, self.W_k.weight)
+            validate.rows("values", values, "k", self.value_dim, self.W_v.weight)
             validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
             validate.same_batch(queries=queries, keys=keys, values=values)
         validate.some_keys("keys", keys, -2)
         if mask is not None:
-            validate.bool_mask(mask)
             batch = torch.broadcast_shapes(queries.shape[:-2], keys.shape[:-2])
-            scores_shape = (*batch, queries.shape[-2], keys.shape[-2])
-            validate.broadcastable("mask", mask.shape, "(..., q, k)", torch.Size(scores_shape))
+            scores = torch.Size((*batch, queries.shape[-2], keys.shape[-2]))
+            validate.mask(mask, "(..., q, k)", scores, queries.device)
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
@@ -230,7 +214,7 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float)
         mask = flat(mask) if mask.ndim > 2 else torch.atleast_2d(mask)
         # What the kernels give for an empty row differs between devices, so they never see one.
         seen = mask.any(dim=-1, keepdim=True)
-        visible = mask if seen.all() else mask | ~seen
+        visible = mask if not seen.is_meta and seen.all() else mask | ~seen
         output = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
         output = output if visible is mask else torch.where(seen, output, 0.0)
     return output if len(batch) == 1 else output.reshape(*batch, *output.shape[-3:])

@@ -110,7 +110,7 @@ def _regress(queries, keys, values, kernel, sigma, mask):
     queries = _columns("queries", queries)
     keys = _columns("keys", keys)
     values = _columns("values", values)
-    validate.same_dtype(queries=queries, keys=keys, values=values)
+    validate.same_kind(queries=queries, keys=keys, values=values)
     validate.some_keys("keys", keys, -2)
     validate.same_size("d, the dimension of the points", queries=(queries, -1), keys=(keys, -1))
     validate.same_size("k, the number of keys", keys=(keys, -2), values=(values, -2))
@@ -119,8 +119,7 @@ def _regress(queries, keys, values, kernel, sigma, mask):
     queries, keys, values = _widen(queries), _widen(keys), _widen(values)
     distances = _distances(queries, keys)  # (..., q, k)
     if mask is not None:
-        validate.bool_mask(mask)
-        validate.broadcastable("mask", mask.shape, "(..., q, k)", distances.shape)
+        validate.mask(mask, "(..., q, k)", distances.shape, distances.device)
     limits = torch.finfo(distances.dtype)
     sigma = _widen(sigma) if isinstance(sigma, Tensor) else distances.new_tensor(sigma)
     sigma = sigma.to(distances).clamp(min=limits.tiny / limits.eps)  # so that d/σ is finite

@@ -89,10 +89,7 @@ class SinusoidalEncoding(nn.Module):
         self.dropout = nn.Dropout(validate.probability("dropout", dropout))
 
     def forward(self, x: Float[Tensor, "*batch length dim"]) -> Float[Tensor, "*batch length dim"]:
-        shape = f"(..., length, {self.dim})"
-        validate.float_tensor("x", x, shape=shape, min_ndim=2)
-        if x.shape[-1] != self.dim:
-            raise ValueError(f"x must have shape {shape}, got {validate.describe(x)}")
+        validate.rows("x", x, "length", self.dim)
         return self.dropout(x + _table(x.shape[-2], self.dim, self.base).to(x))
 
 

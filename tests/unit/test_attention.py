@@ -54,6 +54,15 @@ def test_a_row_with_nothing_to_see_is_zero_with_zero_gradient():
     assert scores.grad[0].abs().sum() > 0
 
 
+@pytest.mark.parametrize("padding", [math.nan, math.inf, -math.inf])
+def test_what_stands_in_masked_places_reaches_neither_weights_nor_gradient(padding):
+    scores = torch.tensor([[padding, 1.0], [padding, padding]], requires_grad=True)
+    weights = masked_softmax(scores, scores.detach() == 1)
+    (weights * torch.tensor([3.0, 5.0])).sum().backward()
+    assert weights.tolist() == [[0.0, 1.0], [0.0, 0.0]]
+    assert scores.grad.tolist() == [[0.0, 0.0], [0.0, 0.0]]
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_the_largest_finite_scores_give_no_nan(dtype):
     big = torch.finfo(dtype).max
@@ -88,6 +97,13 @@ def test_length_mask_marks_the_first_keys():
     assert mask.shape == (2, 3, 5) and mask.dtype == torch.bool
     for i, j, k in itertools.product(range(2), range(3), range(5)):
         assert mask[i, j, k] == (k < lengths[i, j])
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16])
+def test_lengths_of_a_small_dtype_count_keys_beyond_it(dtype):
+    n_keys = torch.iinfo(dtype).max + 1
+    mask = length_mask(torch.tensor([3, n_keys - 1], dtype=dtype), n_keys)
+    assert mask.sum(-1).tolist() == [3, n_keys - 1]
 
 
 def test_a_batch_of_padded_sequences():
@@ -230,6 +246,11 @@ MESSAGES = [
         r"lengths must be an integer tensor.*float32",
     ),
     (
+        lambda: length_mask(torch.tensor([1j]), 3),
+        TypeError,
+        r"lengths must be an integer tensor.*complex64",
+    ),
+    (
         lambda: length_mask(torch.tensor([1]), True),
         TypeError,
         r"n_keys must be an integer.*bool True",
@@ -263,6 +284,16 @@ MESSAGES = [
         r"keys .*float32.*float64",
     ),
     (
+        lambda: attention(torch.ones(2, 3), torch.ones(2, 3, device="meta"), torch.ones(2, 3)),
+        ValueError,
+        r"keys must be on the device of queries, cpu, got meta",
+    ),
+    (
+        lambda: masked_softmax(torch.ones(2, 3), torch.ones(3, device="meta").bool()),
+        ValueError,
+        r"mask must be on the device of the scores, cpu, got meta",
+    ),
+    (
         lambda: dot_product_scores(torch.ones(2, 3), torch.ones(2, 3), scale=math.inf),
         ValueError,
         r"scale .*inf",
@@ -288,6 +319,12 @@ MESSAGES = [
         r"values must have shape \(\.\.\., k, v\)",
     ),
 ]
+
+
+def test_a_scale_can_be_learned():
+    x, scale = torch.randn(5, 3, dtype=torch.float64), torch.tensor(0.5, requires_grad=True)
+    dot_product_scores(x, x, scale=scale).sum().backward()
+    assert scale.grad.item() == pytest.approx((x @ x.T).sum().item())
 
 
 @pytest.mark.messages

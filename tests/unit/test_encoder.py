@@ -139,8 +139,11 @@ def test_refuses_bad_sizes(arguments, named, error, message):
 
 
 @pytest.mark.messages
-def test_refuses_bad_input():
-    block = EncoderBlock(EMBED, HEADS, HIDDEN)
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_refuses_bad_input(norm_first):
+    block = EncoderBlock(EMBED, HEADS, HIDDEN, norm_first=norm_first)
+    with pytest.raises(TypeError, match="x must have the dtype and device of the layer"):
+        block(torch.randn(N, EMBED, dtype=torch.float64))
     with pytest.raises(ValueError, match=r"x must have shape \(\.\.\., n, 15\).*\(7, 14\)"):
         block(torch.randn(N, 14))
     with pytest.raises(ValueError, match=r"x must have shape \(\.\.\., n, 15\)"):

@@ -284,6 +284,16 @@ def test_other_weights_can_give_the_same_output():
     assert (other - weights).abs().max() > 0.001
 
 
+@BOTH_PATHS
+def test_shapes_alone_can_be_asked_with_a_mask(need_weights):
+    """On the "meta" device, where nothing is computed: `multiply_adds` counts any size there."""
+    x = torch.ones(2, 7, 6, device="meta")
+    layer, mask = MultiHeadAttention(6, 2).to("meta"), causal_mask(7, device="meta")
+    output, weights = layer(x, mask=mask, need_weights=need_weights)
+    assert output.shape == (2, 7, 6)
+    assert weights.shape == (2, 2, 7, 7) if need_weights else weights is None
+
+
 @pytest.mark.messages
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
@@ -317,7 +327,7 @@ def test_other_weights_can_give_the_same_output():
         (
             lambda: SA(6)(torch.zeros(3, 6).double()),
             TypeError,
-            r"x must have the dtype of the layer, torch.float32, got torch.float64; convert",
+            r"x must have the dtype and device of the layer, torch.float32 on cpu, got torch.float64 on cpu; convert",
         ),
         (lambda: SA(6)([[1.0] * 6]), TypeError, r"x must be a floating-point tensor .* got list"),
         (
@@ -360,7 +370,7 @@ def test_other_weights_can_give_the_same_output():
         (
             lambda: MHA(6, 2)(X, torch.zeros(2, 4, 6).half()),
             TypeError,
-            r"keys must have the dtype of the layer, torch.float32, got torch.float16",
+            r"keys must have the dtype and device of the layer, torch.float32 on cpu, got torch.float16",
         ),
         (
             lambda: MHA(6, 2)(X, mask=torch.zeros(3, 3)),
