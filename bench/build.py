@@ -10,6 +10,7 @@ from bench import stock
 from bench.rows import Row, seconds
 
 AGAINST = "jupyter-book build, same sources, stock configuration"
+ROUNDS = 3
 
 
 def build_ours(folder: Path) -> None:
@@ -30,8 +31,8 @@ def change_a_sentence(folder: Path) -> None:
     )
 
 
-def rows(rounds: int = 3) -> list[Row]:
-    """From nothing each book is built once (minutes, and alike within a few per cent), the rest `rounds` times."""
+def rows() -> list[Row]:
+    """From nothing each book is built once (minutes, and alike within a few per cent), the rest ROUNDS times."""
     ours, theirs = stock.WORK / "ours", stock.WORK / "stock"
     for folder in (ours, theirs):
         shutil.rmtree(folder, ignore_errors=True)
@@ -42,8 +43,8 @@ def rows(rounds: int = 3) -> list[Row]:
     table = []
     for what, change, times in (
         ("from nothing", lambda folder: None, 1),
-        ("one sentence changed", change_a_sentence, rounds),
-        ("nothing changed", lambda folder: None, rounds),
+        ("one sentence changed", change_a_sentence, ROUNDS),
+        ("nothing changed", lambda folder: None, ROUNDS),
     ):
         spent = [[], []]
         for _ in range(times):

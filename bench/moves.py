@@ -4,10 +4,11 @@ import json
 import statistics
 from pathlib import Path
 
-from bench import pages, sites, stock
+from bench import sites, stock
 from bench.rows import Row
-from tools import jupyter
+from tools import browser, jupyter
 
+ROUNDS = 15  # moves of each slider on each side
 # Times one key press: from the event's own time stamp to the first frame after which `settled` holds.
 # A message sent from a frame's callback arrives when that frame has been drawn.
 STOPWATCH = """
@@ -85,7 +86,7 @@ def move(page, slider, settled: str, key: str) -> float:
     return page.evaluate("window.moved") / 1000
 
 
-def rows(rounds: int = 15) -> list[Row]:
+def rows() -> list[Row]:
     folder = stock.WORK / "lab"
     folder.mkdir(parents=True, exist_ok=True)
     notebook(folder)
@@ -93,7 +94,7 @@ def rows(rounds: int = 15) -> list[Row]:
     with (
         sites.served(stock.our_site()) as site,
         jupyter.lab(folder) as lab,
-        pages.chromium() as opened,
+        browser.launched() as opened,
     ):
         ours = opened.new_page(viewport={"width": 1280, "height": 900})
         ours.goto(site + stock.CHAPTER + ".html")
@@ -110,7 +111,7 @@ def rows(rounds: int = 15) -> list[Row]:
                 (theirs, cell.locator(".noUi-handle").first, LAB % number),
             ]
             times = [[], []]
-            for i in range(rounds + 2):
+            for i in range(ROUNDS + 2):
                 for (page, slider, settled), measured in zip(sides, times, strict=True):
                     seconds = move(page, slider, settled, "ArrowRight" if i % 2 else "ArrowLeft")
                     if i > 1:  # the first moves warm up

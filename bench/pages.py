@@ -2,14 +2,12 @@
 
 import statistics
 import time
-from contextlib import contextmanager
-
-from playwright.sync_api import sync_playwright
 
 from bench import sites, stock
 from bench.rows import Row
 from tools import browser
 
+ROUNDS = 5
 SLOW = {
     "offline": False,
     "latency": 150,  # ms
@@ -40,16 +38,6 @@ FIRST_ANSWER = """
   }, 5);
 })();
 """
-
-
-@contextmanager
-def chromium():
-    with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=browser.find_or_install(), args=browser.arguments()
-        )
-        yield opened
-        opened.close()
 
 
 def weigh(opened, address: str) -> tuple[int, int]:
@@ -90,13 +78,13 @@ def first_answer(opened, address: str, network: dict | None) -> float:
     raise TimeoutError(f"no slider answers within two minutes: {address}")
 
 
-def rows(rounds: int = 5) -> list[Row]:
+def rows() -> list[Row]:
     table, group = [], "a page with sliders"
     with (
         sites.served(sites.fetch_cdn()) as cdn,
         sites.served(stock.our_site()) as ours,
         sites.served(stock.site_of_pages(), cdn=cdn) as theirs,
-        chromium() as opened,
+        browser.launched() as opened,
     ):
         page = ours + stock.CHAPTER + ".html"
         peers = {
@@ -116,7 +104,7 @@ def rows(rounds: int = 5) -> list[Row]:
             ("first slider that answers, 1.6 Mbit/s and 150 ms", SLOW),
         ):
             waits = {page: [], peers[against]: []}
-            for _ in range(rounds):
+            for _ in range(ROUNDS):
                 for address in waits:
                     waits[address].append(first_answer(opened, address, network))
             medians = [statistics.median(times) for times in waits.values()]

@@ -1,12 +1,10 @@
 """Built sites served as a host would: compressed, and what a page takes from a CDN from a second server here."""
 
 import gzip
-import http.server
 import subprocess
 import tarfile
-import threading
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 from bench.stock import WORK
@@ -86,9 +84,5 @@ class Handler(serve.Handler):
 def served(folder: Path, *, cdn: str = ""):
     """The address of a folder, as long as the block lasts."""
     packed.cache_clear()
-    handler = partial(type("Site", (Handler,), {"cdn": cdn}), directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.handle_error = lambda request, client: None  # a page that is left while it loads
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with serve.running(folder, type("Site", (Handler,), {"cdn": cdn})) as address:
+        yield f"{address}/"

@@ -16,6 +16,7 @@ from attn_helpers.explorer import compressed
 from bench import stock
 from bench.rows import Row, seconds
 
+ROUNDS = 5
 SAMPLE = 25  # settings that the loop draws in a round; all of them would take minutes
 
 
@@ -50,7 +51,7 @@ def drawn(function, setting: dict) -> bytes:
     return buffer.getvalue()
 
 
-def rows(rounds: int = 5) -> list[Row]:
+def rows() -> list[Row]:
     table, against = [], "a loop that draws with matplotlib"
     names, controls = chapter()
     for name, given in controls.items():
@@ -63,7 +64,7 @@ def rows(rounds: int = 5) -> list[Row]:
         by_hand = dict(names, plt=plt)
         exec(stock.CELLS[name].replace("plt.show()", "pass"), by_hand)
         times, sizes = {"ours": [], "theirs": []}, []
-        for round in range(rounds):
+        for round in range(ROUNDS):
             times["ours"].append(seconds(lambda: explore(**given)(names[name]).explorer.html()))  # noqa: B023
             sample = settings[round :: max(1, len(settings) // SAMPLE)]
             spent = seconds(lambda: sizes.extend(len(drawn(by_hand[name], s)) for s in sample))  # noqa: B023

@@ -1,7 +1,6 @@
 """What holds for every test: the same random numbers each time, and no figure left open."""
 
 import os
-import threading
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -47,32 +46,15 @@ def site_url(site_dir):
     """The address of a plain file server of the site, without a slash at its end."""
     from tools import serve
 
-    with serve.server(site_dir) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serve.running(site_dir) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")
-def chromium_path():
-    """The path of the browser."""
-    from tools import browser
-
-    path = browser.find()
-    assert path, "no Chromium or Chrome: `make test` installs one"
-    return path
-
-
-@pytest.fixture(scope="session")
-def browser(chromium_path):
+def browser():
     """One Chromium for the session; each test opens a context or a page of its own."""
-    from playwright.sync_api import sync_playwright
-
     from tools import browser
 
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=chromium_path, args=browser.arguments()
-        )
+    assert browser.find(), "no Chromium or Chrome: `make test` installs one"
+    with browser.launched() as chromium:
         yield chromium
-        chromium.close()

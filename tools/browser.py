@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from tools import setup
@@ -76,3 +77,14 @@ def find_or_install():
             "one (on Debian or Ubuntu 'apt install chromium'), then run it again."
         )
     return path
+
+
+@contextmanager
+def launched():
+    """Chromium as Playwright drives it, as long as the block lasts."""
+    from playwright.sync_api import sync_playwright  # here: set-up installs it
+
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=find(), args=arguments())
+        yield opened
+        opened.close()

@@ -7,6 +7,8 @@ import gzip
 import sys
 from pathlib import Path
 
+from tools import browser, serve
+
 COMPRESSED = (".woff2", ".png", ".jpg", ".zip")  # already; gzip would add bytes
 
 
@@ -34,24 +36,12 @@ def weigh(browser, url):
 
 
 def main(folder):
-    import threading
-
-    from playwright.sync_api import sync_playwright
-
-    from tools import browser, serve
-
-    with serve.server(folder) as server, sync_playwright() as playwright:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        chromium = playwright.chromium.launch(
-            executable_path=browser.find(), args=browser.arguments()
-        )
+    with serve.running(folder) as site, browser.launched() as chromium:
         print(f"{'kB':>6} {'files':>6}  page")
         for file in sorted(Path(folder).rglob("*.html")):
             name = file.relative_to(folder).as_posix()
-            sizes = weigh(chromium, f"http://127.0.0.1:{server.server_port}/{name}")
+            sizes = weigh(chromium, f"{site}/{name}")
             print(f"{sum(sizes.values()) / 1000:6.0f} {len(sizes):6}  {name}")
-        chromium.close()
-        server.shutdown()
 
 
 if __name__ == "__main__":

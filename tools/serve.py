@@ -3,7 +3,9 @@
 import http.server
 import os
 import sys
+import threading
 import webbrowser
+from contextlib import contextmanager
 from functools import partial
 
 from tools import setup
@@ -32,9 +34,20 @@ class Server(http.server.ThreadingHTTPServer):
         """A reader who leaves a page while it loads is not an error."""
 
 
-def server(folder, port=0):
+def server(folder, port=0, handler=Handler):
     """A server of the files of a folder, on this machine only; port 0 is any free one."""
-    return Server(("127.0.0.1", port), partial(Handler, directory=str(folder)))
+    return Server(("127.0.0.1", port), partial(handler, directory=str(folder)))
+
+
+@contextmanager
+def running(folder, handler=Handler):
+    """The address of a folder, without a slash at its end: served as long as the block lasts."""
+    with server(folder, handler=handler) as site:
+        threading.Thread(target=site.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{site.server_port}"
+        finally:
+            site.shutdown()
 
 
 def open_port():

@@ -1,7 +1,6 @@
 """The sample page of explorers, served as the site is; the names of the site's pages."""
 
 import contextlib
-import threading
 
 import pytest
 import visits
@@ -21,10 +20,8 @@ def sample_url(tmp_path_factory):
     pages["strict"] = samples.page(samples.SAMPLES, head=samples.POLICY)
     pages["binder"] = samples.page(["crew"], body=samples.LAUNCH)
     samples.write(folder, pages)
-    with serve.server(folder) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with serve.running(folder) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

@@ -4,8 +4,6 @@ What readers with other senses and hands meet is in test_reader.py, what goes wr
 """
 
 import re
-import threading
-from contextlib import contextmanager
 
 import pytest
 from visits import UNFOLD, listening, through
@@ -92,19 +90,11 @@ def test_policy_refuses_an_inline_script(browser, site_url):
     assert any("Content Security Policy" in fault for fault in faults)
 
 
-@contextmanager
-def served_under(folder):
-    with serve.server(folder) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
 def test_works_under_a_sub_path(browser, site_dir, pages, tmp_path):
     (tmp_path / "somebody").mkdir()
     (tmp_path / "somebody" / "book").symlink_to(site_dir)
     faults = []
-    with served_under(tmp_path) as url, listening(browser, faults) as page:
+    with serve.running(tmp_path) as url, listening(browser, faults) as page:
         for name in pages:
             page.goto(f"{url}/somebody/book/{name}")
             page.wait_for_load_state("networkidle")
@@ -258,7 +248,7 @@ def test_page_not_found(browser, site_dir, tmp_path, at):
     else:
         top = site_dir
     body = (site_dir / "404.html").read_text(encoding="utf-8")
-    with served_under(top) as url, listening(browser, []) as page:
+    with serve.running(top) as url, listening(browser, []) as page:
         page.route(
             f"{url}/{at}",
             lambda route: route.fulfill(status=404, body=body, content_type="text/html"),
