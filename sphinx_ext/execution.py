@@ -34,8 +34,9 @@ def prepare(app, config):
         filter(None, [str(source), os.environ.get("PYTHONPATH")])
     )
     helpers = sorted((source / "attn_helpers").rglob("*.py"))
+    words = source / "attn_helpers" / "static" / "words.json"  # they stand in the outputs
     config.code_fingerprint = fingerprint(
-        *helpers, Path(__file__).parent, source / "requirements.txt"
+        *helpers, words, Path(__file__).parent, source / "requirements.txt"
     )
     config.look_fingerprint = fingerprint(source / "attn_helpers" / "static", source / "_static")
     caches = Path(app.outdir).parent / ".jupyter_cache"

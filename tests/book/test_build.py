@@ -175,6 +175,10 @@ def test_what_the_pages_depend_on_reaches_them(book):
     book.write("requirements.txt", "# What the chapters run\ntorch==2.13.0\nnumpy\n\n")
     assert book.build() == 0
     assert "the word is third" in book.page()
+    book.write("tiny.py", "word = 'fourth'\n")
+    book.write("attn_helpers/static/words.json", "{}")
+    assert book.build() == 0
+    assert "the word is fourth" in book.page()
 
 
 def test_the_look_reaches_the_pages(book):
