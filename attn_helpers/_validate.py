@@ -20,15 +20,13 @@ def describe(value) -> str:
     return type(value).__name__
 
 
-def float_tensor(
-    name: str, value, *, shape: str, ndim: int | None = None, min_ndim: int = 0
-) -> Tensor:
+def float_tensor(name: str, value, *, shape: str, min_ndim: int = 0) -> Tensor:
     """Return `value` if it is a floating tensor with the right axes; `shape` is for the message."""
     if not isinstance(value, Tensor) or not value.is_floating_point():
         raise TypeError(
             f"{name} must be a floating-point tensor of shape {shape}, got {describe(value)}"
         )
-    if value.ndim < min_ndim or (ndim is not None and value.ndim != ndim):
+    if value.ndim < min_ndim:
         raise ValueError(f"{name} must have shape {shape}, got {describe(value)}")
     return value
 
@@ -132,9 +130,13 @@ def number(name: str, value, *, positive: bool = False) -> float:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be {expected}, got {describe(value)}")
-    if not math.isfinite(value) or (positive and value <= 0):
+    try:
+        result = float(value)
+    except OverflowError:  # an integer or a fraction, perhaps of more digits than Python writes
+        raise ValueError(f"{name} must be {expected}, got one beyond float64") from None
+    if not math.isfinite(result) or (positive and result <= 0):
         raise ValueError(f"{name} must be {expected}, got {value}")
-    return float(value)
+    return result
 
 
 def probability(name: str, value) -> float:
@@ -147,7 +149,14 @@ def probability(name: str, value) -> float:
 
 def one_of(name: str, value, known) -> None:
     """`value` is one of the known names; the message lists them."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise ValueError(
             f"{name} must be one of {', '.join(map(repr, known))}, got {describe(value)}"
         )
+
+
+def flag(name: str, value) -> bool:
+    """Return `value` if it is True or False: a 0 or a "no" that passes for one hides a mistake."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {describe(value)}")
+    return value

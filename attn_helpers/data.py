@@ -43,6 +43,7 @@ NOISE = 0.3
 
 def true_curve(x: Float[Tensor, "*n"]) -> Float[Tensor, "*n"]:
     """The curve of chapter 3 before noise: f(x) = sin(2x) + x/2."""
+    validate.float_tensor("x", x, shape="(...)")
     return torch.sin(2 * x) + x / 2
 
 
@@ -53,6 +54,6 @@ def noisy_curve(n: int = 50, *, seed: int = 0) -> tuple[Float[Tensor, "n"], Floa
     Returns (x, y), each (n,).
     """
     n = validate.integer("n", n)
-    generator = torch.Generator().manual_seed(seed)
+    generator = torch.Generator().manual_seed(validate.integer("seed", seed, least=0))
     x = (5 * torch.rand(n, generator=generator)).sort().values
     return x, true_curve(x) + NOISE * torch.randn(n, generator=generator)
