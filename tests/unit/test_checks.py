@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import attn_helpers
-from attn_helpers.checks._report import Slip
+from attn_helpers.checks._report import Slip, close, compare
 
 HERE = Path(__file__).parent
 TOPICS = sorted(path.stem for path in (HERE / "answers").glob("*.py"))
@@ -41,6 +41,14 @@ def test_a_slip_is_named(check, answer, sentence, capsys):
 @pytest.mark.parametrize("check", CHECKS, ids=named)
 def test_every_check_has_several_slips(check):
     assert sum(case[0] is check for case in WRONG) >= 3
+
+
+@pytest.mark.messages
+def test_a_complex_answer_is_named_before_its_real_part_can_pass():
+    right = torch.ones(2)
+    with pytest.raises(Slip, match=r"the output should hold real numbers, got torch.complex64"):
+        compare(right + 1j, right, slips={}, what="the output")
+    assert not close(right + 1j, right)
 
 
 def draws(check, answer):
