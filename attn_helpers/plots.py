@@ -96,10 +96,14 @@ STYLE = {
 def as_numbers(name: str, value, shape: str, ndim: int) -> torch.Tensor:
     """A float64 copy on the CPU of a tensor, array or nested list with `ndim` axes, none of them empty."""
     try:
-        tensor = torch.as_tensor(value).detach().to("cpu", torch.float64, copy=True)
-    except (TypeError, ValueError, RuntimeError):
+        tensor = _as_tensor(value)
+        if tensor.is_complex():
+            raise TypeError
+        tensor = tensor.detach().to("cpu", torch.float64, copy=True)
+    except (TypeError, ValueError, OverflowError, RuntimeError, np.exceptions.ComplexWarning):
         raise TypeError(
-            f"{name} must be a tensor of numbers of shape {shape}, got {_validate.describe(value)}"
+            f"{name} must be a tensor of real numbers of shape {shape}, "
+            f"got {_validate.describe(value)}"
         ) from None
     if tensor.ndim != ndim or tensor.numel() == 0:
         raise ValueError(
@@ -109,6 +113,17 @@ def as_numbers(name: str, value, shape: str, ndim: int) -> torch.Tensor:
         where = tuple(tensor.isnan().nonzero()[0].tolist())
         raise ValueError(f"{name} must be numbers, got NaN at {where}")
     return tensor
+
+
+def _as_tensor(value) -> torch.Tensor:
+    if isinstance(value, torch.Tensor):
+        return value
+    if isinstance(value, np.ndarray):
+        return torch.as_tensor(value.copy())  # torch takes none that is turned, as in array[::-1]
+    with warnings.catch_warnings():
+        # numpy's own complex numbers would lose their imaginary part, Python's floats half their digits
+        warnings.simplefilter("error", np.exceptions.ComplexWarning)
+        return torch.as_tensor(value, dtype=torch.float64)
 
 
 def as_finite(name: str, value, shape: str, ndim: int) -> torch.Tensor:
@@ -226,8 +241,11 @@ def _label_cells(axis, labels, count: int) -> None:
         axis.set_ticks([i + 0.5 for i in range(count)], labels)
 
 
-def fit_heatmaps(meshes: list, annotate: bool = True) -> None:
-    """Once a figure is laid out: labels that do not overlap, and the numbers where they fit."""
+def fit_heatmaps(meshes: list, annotate: bool = True, digits: Sequence[int] | None = None) -> None:
+    """Once a figure is laid out: labels that do not overlap, and the numbers where they fit.
+
+    `digits` are the decimals shown, one for each mesh. Default: fewer the larger a number is.
+    """
     if not meshes:
         return
     figure = meshes[0].axes.figure.canvas.figure  # the whole one, where axes stand in a part of it
@@ -236,9 +254,9 @@ def fit_heatmaps(meshes: list, annotate: bool = True) -> None:
         for mesh in meshes:
             _fit_labels(mesh.axes)
         figure.draw_without_rendering()
-    for mesh in meshes:
-        if annotate:
-            _annotate(mesh)
+    if annotate:
+        for mesh, decimals in zip(meshes, digits or [None] * len(meshes), strict=True):
+            _annotate(mesh, decimals)
 
 
 def _fit_labels(ax: Axes) -> None:
@@ -272,14 +290,15 @@ def _text_points(ax: Axes, text: str, size: float) -> float:
     return width
 
 
-def _annotate(mesh) -> None:
+def _annotate(mesh, digits: int | None) -> None:
     """Write each number on its cell, dark on light and light on dark, if all of them fit."""
     ax, grid = mesh.axes, mesh.get_array()
     width, height = _cell_points(ax)
-    largest = abs(grid).max()
-    digits = 2 if largest < 10 else 1 if largest < 100 else 0
+    if digits is None:
+        largest = abs(grid).max()
+        digits = 2 if largest < 10 else 1 if largest < 100 else 0
     cells = [cell for cell in np.ndindex(grid.shape) if grid[cell] is not np.ma.masked]
-    texts = [f"{grid[cell]:.{digits}f}" for cell in cells]
+    texts = [f"{grid[cell]:z.{digits}f}" for cell in cells]
     longest = max(texts, key=len, default="")
     size = min(8.5, 8 * 0.82 * width / (_text_points(ax, longest, 8.0) or 1), height / 1.5)
     if size < 6.8:
@@ -387,6 +406,8 @@ def plot_heatmap(
     Raises:
         TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
     """
+    if annotate is not None:
+        _validate.flag("annotate", annotate)
     values = _matrix("weights", weights, signed)
     queries, keys = (
         as_labels("queries", queries, values.shape[0]),
@@ -494,7 +515,7 @@ def plot_heatmaps(
 
 
 def _matrix(name: str, value, signed: bool) -> torch.Tensor:
-    if signed:
+    if _validate.flag("signed", signed):
         return as_numbers(name, value, "(q, k)", 2)
     return as_weights(
         name, value, "(q, k)", 2, "; for scores and other signed data say signed=True"

@@ -162,6 +162,11 @@ def test_numbers_that_do_not_fit_are_left_out(shown):
     assert len(plot_heatmap(weights(14, 14), annotate=True).texts) == 14 * 14
 
 
+def test_the_number_zero_has_no_sign(shown):
+    ax = plot_heatmap(torch.tensor([[-0.001, -1.0]]), signed=True)
+    assert [text.get_text() for text in ax.texts] == ["0.00", "-1.00"]
+
+
 def test_signed_data_has_a_scale_symmetric_about_zero(shown):
     ax = plot_heatmap(torch.tensor([[0.5, -3.0], [1.0, -torch.inf]]), signed=True)
     norm = mesh_of(ax).norm
@@ -187,6 +192,33 @@ def test_arrays_lists_and_any_dtype_are_taken_and_left_alone(shown):
         torch.eye(2).bfloat16(),
     ):
         assert np.array_equal(mesh_of(plot_heatmap(same)).get_array(), np.eye(2))
+
+
+def test_floats_are_kept_as_float64_and_arrays_may_be_turned():
+    for exact in (1234567.89, 1e-110, 0.1):
+        for value in ([exact], [torch.tensor(exact, dtype=torch.float64)], np.array([exact])):
+            assert plots.as_numbers("x", value, "(n,)", 1).tolist() == [exact]
+    assert plots.as_numbers("x", [[True, 2], [3, 4.5]], "(n, m)", 2).tolist() == [[1, 2], [3, 4.5]]
+    assert plots.as_numbers("x", np.arange(3)[::-1], "(n,)", 1).tolist() == [2, 1, 0]
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, 1j],
+        torch.tensor([1j]),
+        [torch.tensor(1j)],
+        np.array([1j]),
+        [np.complex64(1j)],
+        [10**400],
+        [[1.0], [1.0, 2.0]],
+    ],
+)
+def test_what_float64_does_not_hold_is_refused(value):
+    came = r"complex64 tensor of shape \(1,\)|list|ndarray"
+    with pytest.raises(TypeError, match=rf"^x must be a tensor of real numbers .*, got ({came})$"):
+        plots.as_numbers("x", value, "(n,)", 1)
 
 
 def test_chinese_labels_are_drawn_without_a_warning(shown):
@@ -270,16 +302,19 @@ WRONG = [
     (lambda: plot_heatmap(torch.full((1, 1), torch.nan), signed=True), ValueError, r"weights .*NaN"),
     (lambda: plot_heatmap(torch.rand(2, 3, 4)), ValueError, r"weights must be of shape \(q, k\).*\(2, 3, 4\)"),
     (lambda: plot_heatmap(torch.rand(3, 0)), ValueError, r"weights .*at least one.*\(3, 0\)"),
-    (lambda: plot_heatmap("weights"), TypeError, r"weights must be a tensor of numbers.*str"),
-    (lambda: plot_heatmap([["a"]]), TypeError, r"weights must be a tensor of numbers.*list"),
+    (lambda: plot_heatmap("weights"), TypeError, r"weights must be a tensor of real numbers.*str"),
+    (lambda: plot_heatmap([["a"]]), TypeError, r"weights must be a tensor of real numbers.*list"),
     (lambda: plot_heatmap(torch.eye(3), queries=["a"]), ValueError, r"queries must be a list of 3 labels, got 1"),
     (lambda: plot_heatmap(torch.eye(3), keys="abc"), TypeError, r"keys must be a list of 3 labels, got str"),
+    (lambda: plot_heatmap(torch.eye(3), signed="no"), TypeError, r"signed must be True or False, got str 'no'"),
+    (lambda: plot_heatmap(torch.eye(3), annotate=0), TypeError, r"annotate must be True or False, got int 0"),
     (lambda: plot_heatmap(torch.eye(3), ax=3), TypeError, r"ax must be matplotlib Axes or None, got int 3"),
     (lambda: plot_heatmaps(torch.eye(3)), ValueError, r"weights .*\(h, q, k\).*\(3, 3\)"),
     (lambda: plot_heatmaps([]), ValueError, r"weights must hold at least one matrix"),
     (lambda: plot_heatmaps(3), TypeError, r"weights .*list of \(q, k\) matrices, got int 3"),
     (lambda: plot_heatmaps([torch.eye(2), torch.eye(2) * 2]), ValueError, r"weights\[1\] .*0 to 2"),
     (lambda: plot_heatmaps(torch.rand(2, 2, 2), titles=["a"]), ValueError, r"titles .*2 labels, got 1"),
+    (lambda: plot_heatmaps(torch.rand(2, 2, 2), signed=1), TypeError, r"signed must be True or False, got int 1"),
     (lambda: plot_heatmaps(torch.rand(2, 2, 2), columns=0), ValueError, r"columns .*at least 1, got 0"),
 ]  # fmt: skip
 
