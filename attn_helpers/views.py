@@ -3,7 +3,7 @@
 A view keeps its numbers apart from the rest (labels, titles, marks). `encode` rounds the numbers to the displayed
 digits: that is what a page shows. The rule: a number is shown as the decimal with that many digits which is nearest
 to the exact binary value that torch computed; of two equally near ones the even one; zero has no sign. That is what
-Python's ``f"{value:.2f}"`` writes.
+Python's ``f"{value:z.2f}"`` writes.
 """
 
 import json
@@ -22,18 +22,19 @@ from attn_helpers.plots import as_finite, as_labels, as_numbers, as_weights
 WORDS = json.loads((Path(__file__).parent / "static" / "words.json").read_text("utf-8"))
 GREY = "#75808c"
 SMOOTH = 500  # steps over the range of a curve, below which it would look like a staircase
+MOST_DIGITS = 100  # that a page can write
 
 
 def rounded(values: torch.Tensor, digits: int):
     """The numbers times 10^digits as integers (nested lists), None where one is infinite."""
     exact = values.numpy()
-    scaled = np.asarray(exact * 10.0**digits)
-    nearest = np.asarray(np.rint(scaled))
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
+        scaled = np.asarray(exact * 10.0**digits)
+        nearest = np.asarray(np.rint(scaled))
         # the product is itself rounded: where that could decide, Python rounds the exact binary value
         unsure = np.abs(np.abs(scaled - nearest) - 0.5) < 1e-15 * np.abs(scaled) + 1e-9
     nearest[unsure] = [round(round(value, digits) * 10**digits) for value in exact[unsure].tolist()]
-    if np.any(np.isfinite(nearest) & (np.abs(nearest) > 2**53)):
+    if np.any(np.isfinite(exact) & (np.abs(nearest) > 2**53)):
         raise ValueError(
             f"a value must be below {2.0**53 / 10**digits:.1e} to be shown with {digits} digits, "
             f"got {np.abs(exact[np.isfinite(exact)]).max():.3g}"
@@ -140,13 +141,6 @@ def _words(**texts) -> dict[str, str]:
     return texts
 
 
-def _flags(**flags) -> dict[str, bool]:
-    for name, value in flags.items():
-        if not isinstance(value, bool):
-            raise TypeError(f"{name} must be True or False, got {_validate.describe(value)}")
-    return flags
-
-
 def _index(name: str, value, count: int) -> int | None:
     if value is None:
         return None
@@ -158,8 +152,8 @@ def _index(name: str, value, count: int) -> int | None:
     return index
 
 
-def _vector(name: str, value, count: int | None = None, letter: str = "n") -> torch.Tensor:
-    tensor = as_finite(name, value, f"({letter},)" if count is None else f"({count},)", 1)
+def _vector(name: str, value, count=None, letter="n", take=as_finite) -> torch.Tensor:
+    tensor = take(name, value, f"({letter},)" if count is None else f"({count},)", 1)
     if count is not None and len(tensor) != count:
         raise ValueError(f"{name} must have {count} entries, got {len(tensor)}")
     return tensor
@@ -175,10 +169,11 @@ def _number_or_text(name: str, value) -> tuple[torch.Tensor | None, str | None]:
         value = value.item()
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name} must be a number or a string, got {_validate.describe(value)}")
+    if isinstance(value, int):
+        _validate.number(name, value)  # as other numbers, it must be one of float64
+        return None, str(value)
     if math.isnan(value):
         raise ValueError(f"{name} must be a number, got NaN")
-    if isinstance(value, int):
-        return None, str(value)
     if math.isinf(value):
         return None, "∞" if value > 0 else "−∞"
     return torch.tensor(value, dtype=torch.float64), None
@@ -195,15 +190,20 @@ def _span(tensors, margin: float, log: bool = False) -> list[float]:
     return [float(f"{10**v if log else v:.5g}") for v in (low, high)]
 
 
-def _steps(digits: int, tensors, log: bool = False) -> int:
-    """Digits that make a drawn quantity smooth."""
-    entries = torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
-    extent = (entries.max() - entries.min()).item()
-    if log:  # three figures of the smallest, as far as the largest leaves room in an exact integer
-        smallest, largest = entries.min().item(), entries.max().item()
-        wanted = 2 - math.floor(math.log10(smallest))
-        return max(digits, min(wanted, 15 - math.ceil(math.log10(largest))))
-    return digits if extent == 0 else max(digits, math.ceil(math.log10(SMOOTH / extent)))
+def _steps(digits: int, *axes: list, log: bool = False) -> int:
+    """Digits that make a drawn quantity smooth, as far as the largest leaves room in an exact integer."""
+    wanted, largest = digits, 0.0
+    for tensors in axes:
+        entries = torch.cat([tensor.flatten() for tensor in tensors if tensor is not None])
+        low, high = entries.min().item(), entries.max().item()
+        largest = max(largest, high, -low)
+        if log:  # three figures of the smallest
+            wanted = max(wanted, 2 - math.floor(math.log10(low)))
+        elif high > low:
+            steps = min(max(SMOOTH / (high - low), 1e-300), 1e300)  # 0 or infinite at the extremes
+            wanted = max(wanted, math.ceil(math.log10(steps)))
+    room = 15 - math.ceil(math.log10(largest)) if largest else MOST_DIGITS
+    return max(digits, min(wanted, room, MOST_DIGITS))
 
 
 def _whole(tensors) -> bool:
@@ -249,8 +249,7 @@ class Heatmap(View):
         mark=None,
         digits=2,
     ):
-        _flags(signed=signed)
-        if signed:
+        if _validate.flag("signed", signed):
             values = as_numbers("values", values, "(q, k)", 2)
         else:
             hint = "; for scores and other signed data say signed=True"
@@ -346,8 +345,7 @@ class Bars(View):
     def __init__(
         self, values, *, labels=None, title="", signed=False, limits=None, mark=None, digits=2
     ):
-        _flags(signed=signed)
-        if signed or limits is not None:
+        if _validate.flag("signed", signed) or limits is not None:
             values = _vector("values", values)
         else:
             hint = "; for other quantities say signed=True or limits=(low, high)"
@@ -434,7 +432,7 @@ class Bars(View):
 
 
 class Curve(View):
-    """Curves over a shared x, with data points, a band and a marker.
+    """Curves over a shared x, with data points and a marker.
 
     Args:
         x: ``(n,)``.
@@ -442,7 +440,6 @@ class Curve(View):
         points: ``(x, y)``, two tensors ``(m,)``, drawn as dots.
         weights: ``(m,)`` between 0 and 1: colour and size of the dots.
         at: the x of a vertical marker.
-        bands: ``(lower, upper)``, two tensors ``(n,)``, or a dict of curve name -> such a pair.
         title, xlabel, ylabel: texts.
         xlog, ylog: logarithmic axes; the numbers on them must be positive.
         digits: decimals shown, at least: a small range gets as many as a smooth line needs.
@@ -463,7 +460,6 @@ class Curve(View):
         points=None,
         weights=None,
         at=None,
-        bands=None,
         title="",
         xlabel="",
         ylabel="",
@@ -471,7 +467,7 @@ class Curve(View):
         ylog=False,
         digits=2,
     ):
-        _flags(xlog=xlog, ylog=ylog)
+        flags = {"xlog": _validate.flag("xlog", xlog), "ylog": _validate.flag("ylog", ylog)}
         x = _vector("x", x)
         n = len(x)
         if not isinstance(curves, dict):
@@ -494,44 +490,19 @@ class Curve(View):
         if weights is not None:
             if px is None:
                 raise ValueError("weights colour the points: give points too")
-            weights = as_weights("weights", weights, f"({len(px)},)", 1)
-            _vector("weights", weights, len(px))
+            weights = _vector("weights", weights, len(px), take=as_weights)
         if at is not None:
             at = torch.tensor(_validate.number("at", at), dtype=torch.float64)
         for name, tensor in {"x": x, "points[0]": px, "at": at}.items():
             _positive(name, tensor, xlog, "xlog")
         for name, tensor in {"curves": torch.stack(rows), "points[1]": py}.items():
             _positive(name, tensor, ylog, "ylog")
-        numbers = {
-            "x": x,
-            "curves": rows,
-            "px": px,
-            "py": py,
-            "weights": weights,
-            "at": at,
-            "bands": self._bands(bands, names, n),
-        }
-        facts = {"names": names, "xlog": xlog, "ylog": ylog}
+        numbers = {"x": x, "curves": rows, "px": px, "py": py, "weights": weights, "at": at}
+        facts = {"names": names} | flags
         super().__init__(digits, numbers, facts | _words(title=title, xlabel=xlabel, ylabel=ylabel))
 
-    @staticmethod
-    def _bands(bands, names, n):
-        if bands is None:
-            return None
-        if not isinstance(bands, dict):
-            bands = {names[0]: bands}
-        for name, band in bands.items():
-            _validate.one_of("a band's name", name, names)
-            if not isinstance(band, (tuple, list)) or len(band) != 2:
-                raise TypeError(f"bands must be (lower, upper), got {_validate.describe(band)}")
-        return [
-            [_vector("bands", edge, n) for edge in bands[name]] if name in bands else None
-            for name in names
-        ]
-
     def _heights(self):
-        bands = [edge for band in self.numbers["bands"] or [] if band for edge in band]
-        return [*self.numbers["curves"], self.numbers["py"], *bands]
+        return [*self.numbers["curves"], self.numbers["py"]]
 
     def _places(self):
         return [self.numbers[name] for name in ("x", "px", "at")]
@@ -544,9 +515,9 @@ class Curve(View):
             raise ValueError("xlog and ylog must be the same for every setting, got both")
         across = [tensor for view in views for tensor in view._places()]
         along = [tensor for view in views for tensor in view._heights()]
-        x = 0 if _whole(across) else _steps(digits["x"], across, facts["xlog"])
-        y = 0 if _whole(along) else _steps(digits["curves"], along, facts["ylog"])
-        digits |= {"x": x, "px": x, "at": x, "curves": y, "py": y, "bands": y}
+        x = 0 if _whole(across) else _steps(digits["x"], across, log=facts["xlog"])
+        y = 0 if _whole(along) else _steps(digits["curves"], along, log=facts["ylog"])
+        digits |= {"x": x, "px": x, "at": x, "curves": y, "py": y}
         return digits, {
             "xlim": _span(across, 0.02, facts["xlog"]),
             "ylim": _span(along, 0.06, facts["ylog"]),
@@ -580,9 +551,6 @@ class Curve(View):
             _dots(ax, numbers["px"], numbers["py"], numbers["weights"])
         for i, curve in enumerate(numbers["curves"]):
             colour = colours[i % len(colours)]
-            band = (numbers["bands"] or {i: None})[i] if numbers["bands"] else None
-            if band:
-                ax.fill_between(x, band[0].numpy(), band[1].numpy(), color=colour, alpha=0.2, lw=0)
             label = facts["names"][i] or None
             ax.plot(x, curve.numpy(), color=colour, label=label, ls=("-", "--", "-.", ":")[i % 4])
         if numbers["at"] is not None:
@@ -628,8 +596,7 @@ class Points(View):
         positions = self._pairs("positions", positions)
         n = len(positions)
         if weights is not None:
-            weights = as_weights("weights", weights, f"({n},)", 1)
-            _vector("weights", weights, n)
+            weights = _vector("weights", weights, n, take=as_weights)
         if arrows is not None:
             arrows = self._pairs("arrows", arrows, n).T.contiguous()
         if query is not None:
@@ -641,7 +608,10 @@ class Points(View):
             "query": query,
             "arrows": arrows,
         }
-        facts = {"labels": as_labels("labels", labels, n)} | _flags(equal=equal)
+        facts = {
+            "labels": as_labels("labels", labels, n),
+            "equal": _validate.flag("equal", equal),
+        }
         super().__init__(digits, numbers, facts | _words(title=title, xlabel=xlabel, ylabel=ylabel))
 
     @staticmethod
@@ -664,7 +634,7 @@ class Points(View):
         digits, _ = super().common(views)
         x = [tensor for view in views for tensor in view._along(0)]
         y = [tensor for view in views for tensor in view._along(1)]
-        shared = 0 if _whole(x + y) else max(_steps(views[0].digits, x), _steps(views[0].digits, y))
+        shared = 0 if _whole(x + y) else _steps(views[0].digits, x, y)
         digits |= dict.fromkeys(("x", "y", "query", "arrows"), shared)
         return digits, {"xlim": _span(x, 0.12), "ylim": _span(y, 0.12)}
 
@@ -890,7 +860,8 @@ class Histogram(View):
         samples: dict of name -> ``(n,)``.
         bins: number of bins, over the range of all samples.
         title, xlabel: texts.
-        density: areas of 1, so that samples of different sizes compare; otherwise counts.
+
+    Each has an area of 1, so that samples of different sizes compare.
 
     Raises:
         TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
@@ -898,15 +869,14 @@ class Histogram(View):
 
     kind = "histogram"
 
-    def __init__(self, samples, *, bins=40, title="", xlabel="", density=True):
+    def __init__(self, samples, *, bins=40, title="", xlabel=""):
         if not isinstance(samples, dict) or not samples:
             raise TypeError(
                 f"samples must be a dict of name -> (n,), got {_validate.describe(samples)}"
             )
         self.bins = _validate.integer("bins", bins)
         numbers = {str(name): _vector(f"samples[{name!r}]", v) for name, v in samples.items()}
-        facts = _words(title=title, xlabel=xlabel) | _flags(density=density)
-        super().__init__(2, numbers, facts)
+        super().__init__(2, numbers, _words(title=title, xlabel=xlabel))
 
     def draw(self, ax, scales):
         import seaborn  # here: it takes a second, which other pictures need not spend
@@ -915,7 +885,7 @@ class Histogram(View):
         seaborn.histplot(
             {name: sample.numpy() for name, sample in self.numbers.items()},
             bins=self.bins,
-            stat="density" if self.facts["density"] else "count",
+            stat="density",
             common_norm=False,  # every sample has an area of 1, whatever its size
             element="step",
             fill=False,
@@ -926,8 +896,7 @@ class Histogram(View):
         lines = ax.lines[::-1]  # seaborn draws the last first
         for line, name in zip(lines, names, strict=True):
             line.set_label(name)
-        ylabel = "density" if self.facts["density"] else "count"
-        ax.set(title=self.facts["title"], xlabel=self.facts["xlabel"], ylabel=ylabel)
+        ax.set(title=self.facts["title"], xlabel=self.facts["xlabel"], ylabel="density")
         _legend(ax, lines)
 
 
@@ -1045,10 +1014,11 @@ def figure_of(views, scales, columns=None, width=None):
     for view, scale, ax in zip(views, scales, axes, strict=True):
         view.draw(ax, scale)
     figure.set_layout_engine("constrained")
-    meshes = [ax.collections[0] for v, ax in zip(views, axes, strict=True) if v.kind == "heatmap"]
+    maps = [(view, ax) for view, ax in zip(views, axes, strict=True) if view.kind == "heatmap"]
+    meshes = [ax.collections[0] for _, ax in maps]
     for mesh in meshes:
         plots.colour_bar(mesh.axes.figure, mesh, [mesh.axes])
-    plots.fit_heatmaps(meshes)
+    plots.fit_heatmaps(meshes, digits=[view.digits for view, _ in maps])
     named = [
         (view, ax)
         for view, ax in zip(views, axes, strict=True)

@@ -480,16 +480,9 @@ const curve = {
     const { x, y } = drawFrame(put, v, box);
     const xs = v.x.map((n) => x(v.real("x", n)));
     const inside = (at) => clamp(at, box.top - 2, box.bottom + 2);
-    const path = (numbers, name, order = range(xs.length)) => order
-      .filter((i) => numbers[i] !== null)
-      .map((i, k) => `${k ? "L" : "M"}${xs[i].toFixed(1)} ${inside(y(v.real(name, numbers[i]))).toFixed(1)}`)
+    const path = (numbers) => numbers
+      .map((n, i) => `${i ? "L" : "M"}${xs[i].toFixed(1)} ${inside(y(v.real("curves", n))).toFixed(1)}`)
       .join("");
-    (v.bands ?? []).forEach((band, c) => {
-      if (!band) return;
-      const [low, high] = band;
-      const back = path(low, "bands", range(xs.length).reverse()).replace("M", "L");
-      put("path", { class: `attn-band attn-line-${c % 6}`, d: `${path(high, "bands")}${back}Z` });
-    });
     v.px?.forEach((n, i) => {
       const weight = v.weights ? v.real("weights", v.weights[i]) : null;
       put("circle", {
@@ -499,7 +492,7 @@ const curve = {
         "fill-opacity": weight === null ? 0.55 : 0.12 + 0.88 * Math.sqrt(weight),
       });
     });
-    v.curves.forEach((numbers, c) => put("path", { class: `attn-curve attn-line-${c % 6}`, d: path(numbers, "curves") }));
+    v.curves.forEach((numbers, c) => put("path", { class: `attn-curve attn-line-${c % 6}`, d: path(numbers) }));
     if (v.at !== null) {
       const at = x(v.real("at"));
       put("line", { class: "attn-at", x1: at, x2: at, y1: box.top, y2: box.bottom });

@@ -34,7 +34,6 @@ async (root, visits) => {
     cells: all(figure, ".attn-on-dark, .attn-on-light", (node) => node.textContent),
     numbers: all(figure, ".attn-number", (node) => node.textContent),
     bars: all(figure, ".attn-fill, .attn-fill-negative", (node) => numbers(node, ["x", "y", "width", "height"])),
-    bands: all(figure, ".attn-band", (node) => node.getAttribute("d")),
     curves: all(figure, ".attn-curve", (node) => node.getAttribute("d")),
     points: all(figure, ".attn-point", (node) => numbers(node, ["cx", "cy", "r", "fill-opacity"])),
     links: all(figure, ".attn-link", (node) => numbers(node, ["y1", "y2", "stroke-width", "stroke-opacity"])),
@@ -210,10 +209,6 @@ def curve(props, digits, drawn, expect):
         along = np.log(numbers) if props["ylog"] else numbers
         expect("x of the curve", affine(x, across), True)
         expect("y of the curve", affine(y, along), True)
-    for path, band in zip(drawn["bands"], filter(None, props["bands"] or []), strict=True):
-        y = [float(step.split(" ")[1]) for step in path.strip("MZ").split("L")]
-        edges = band[1] + band[0][::-1]
-        expect("y of the band", affine(y, np.log(edges) if props["ylog"] else edges), True)
     if props["px"]:
         check_points(props, digits, drawn, expect, "px", "py")
 

@@ -152,11 +152,10 @@ def spread(noise, log):
     middle = x**0.5
     return Curve(
         x,
-        {"root": middle, "half": middle / 2},
-        bands={"root": (middle / (1 + noise), middle * (1 + noise))},
+        {"low": middle / (1 + noise), "root": middle, "high": middle * (1 + noise)},
         xlog=True,
         ylog=True,
-        title="With a logarithm" if log else "A band",
+        title="With a logarithm" if log else "A spread",
         xlabel="n",
         ylabel="steps",
     )

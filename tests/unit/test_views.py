@@ -59,7 +59,6 @@ def sample(kind):
             points=(x[::5], x[::5].cos()),
             weights=[0.1, 0.2, 0.7],
             at=2.0,
-            bands={"log": (x.log() - 0.2, x.log() + 0.2)},
             title="C",
             xlabel="x",
             ylabel="y",
@@ -111,8 +110,7 @@ def test_a_shown_number_is_the_nearest_decimal_of_the_exact_binary_value(value, 
     expected = Decimal(value).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN)
     [integer] = views.rounded(torch.tensor([value], dtype=torch.float64), digits)
     assert Decimal(integer).scaleb(-digits) == expected
-    written = f"{value:.{digits}f}"
-    assert views.text(integer, digits) == (written if integer else written.lstrip("-"))
+    assert views.text(integer, digits) == f"{value:z.{digits}f}"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +139,14 @@ def test_float32_is_rounded_as_the_number_that_it_is():
 def test_a_number_too_large_for_its_digits_is_refused():
     with pytest.raises(ValueError, match=r"below 9\.0e\+13 to be shown with 2 digits, got 1e\+15"):
         encoded(Readout("r", 1e15))
+    with pytest.raises(ValueError, match=r"below 9\.0e\+03 .*got 1e\+300"):  # times 10^12: infinite
+        encoded(Readout("r", 1e300, digits=12))
+
+
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=5))
+def test_every_number_of_a_list_is_shown_as_the_float64_that_it_is(values):
+    shown = encoded(Bars(values, signed=True))[0]["values"]
+    assert [views.text(integer, 2) for integer in shown] == [f"{value:z.2f}" for value in values]
 
 
 # --- what is stored ---------------------------------------------------------------------------------------
@@ -175,7 +181,7 @@ def test_curve_limits_hold_every_setting():
     props, digits = encoded(Curve(x, x, at=1.5), Curve(x - 5, 3 * x, points=([9.0], [-2.0])))
     assert props["xlim"][0] < -5 and props["xlim"][1] > 9
     assert props["ylim"][0] < -2 and props["ylim"][1] > 6
-    assert props["names"] == [""] and props["bands"] is None and props["px"] is None
+    assert props["names"] == [""] and props["px"] is None
     assert digits["at"] == digits["px"] == digits["x"] and digits["py"] == digits["curves"]
 
 
@@ -186,6 +192,16 @@ def test_a_curve_gets_the_digits_that_a_smooth_line_needs(extent, digits):
     assert found["curves"] == digits
     assert encoded(Curve(torch.arange(7), x))[1]["x"] == 0  # whole numbers need none
     assert encoded(Curve(x, torch.arange(7)))[1]["curves"] == 0
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e-30, 1e-300, 1e12])
+def test_a_nearly_constant_curve_gets_no_more_digits_than_can_be_stored(largest):
+    flat = largest * torch.tensor([1.0, 1 + 2**-52, 1 - 2**-52], dtype=torch.float64)
+    props, digits = encoded(Curve([0.0, 1, 2], flat))
+    # as many as there is room for
+    assert max(props["curves"][0]) >= 10**14 or digits["curves"] == 100
+    _, digits = encoded(Points(torch.stack([flat, flat.new_tensor([0, 0.5, 1])], 1)))
+    assert 2 <= digits["y"] == digits["x"] <= 15
 
 
 def test_log_axes_keep_the_smallest_number_apart_from_zero():
@@ -296,6 +312,13 @@ def test_columns_stand_side_by_side(shown):
     assert place[2].y1 < place[0].y0
 
 
+def test_a_heatmap_shows_the_digits_of_its_view(shown):
+    matrix = [[0.1234, -0.0004], [12.0, 1.0]]
+    views_ = [Heatmap(matrix, signed=True, digits=digits) for digits in (3, 1)]
+    texts = [[text.get_text() for text in ax.texts] for ax in picture(*views_)]
+    assert texts == [["0.123", "0.000", "12.000", "1.000"], ["0.1", "0.0", "12.0", "1.0"]]
+
+
 def test_width_sets_the_width(shown):
     picture(Bars([0.5]), width=3)
     assert shown[0].get_size_inches()[0] == 3
@@ -361,16 +384,18 @@ WRONG = [
     (lambda: Curve(X, X, xlog=True), ValueError, r"x must be positive with xlog=True, got 0"),
     (lambda: Curve(X, X, ylog=True), ValueError, r"curves must be positive with ylog=True, got 0"),
     (lambda: Curve(X, X, at="1"), TypeError, r"at must be a finite number, got str '1'"),
-    (lambda: Curve(X, {"f": X}, bands={"g": (X, X)}), ValueError, r"a band's name must be one of 'f', got str 'g'"),
-    (lambda: Curve(X, X, bands=X[:1]), TypeError, r"bands must be \(lower, upper\), got list"),
+    (lambda: Curve(X, X, ylog=1), TypeError, r"ylog must be True or False, got int 1"),
     (lambda: Points([[1.0, 2.0, 3.0]]), ValueError, r"positions must have shape \(n, 2\), got \(1, 3\)"),
     (lambda: Points([X], query=[1.0]), ValueError, r"query must have 2 entries, got 1"),
     (lambda: Points([X], arrows=[X, X]), ValueError, r"arrows must have shape \(1, 2\), got \(2, 2\)"),
     (lambda: Points([X], weights=[2.0]), ValueError, r"weights must be weights between 0 and 1"),
+    (lambda: Points([X], weights=X), ValueError, r"weights must have 1 entries, got 2"),
+    (lambda: Points([X], equal=None), TypeError, r"equal must be True or False, got NoneType None"),
     (lambda: Lines([[0.5]], queries=["a"], keys="b"), TypeError, r"keys must be a list of 1 labels, got str"),
     (lambda: Lines([[0.5]], queries=["a"], keys=["b"], row=1), ValueError, r"row must be an index from 0 to 0"),
     (lambda: Readout("r", None), TypeError, r"value must be a number or a string, got None"),
     (lambda: Readout("r", torch.nan), ValueError, r"value must be a number, got NaN"),
+    (lambda: Readout("r", 10**400), ValueError, r"value must be a finite number, got one beyond float64"),
     (lambda: Readout("r", True), TypeError, r"value must be a number or a string, got bool True"),
     (lambda: Readout("r", torch.eye(2)), TypeError, r"value must be a number or a string, got .*\(2, 2\)"),
     (lambda: Readout(3, 1), TypeError, r"label must be a string, got int 3"),
