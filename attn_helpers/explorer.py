@@ -16,7 +16,7 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from decimal import Decimal
@@ -72,7 +72,8 @@ def style() -> str:
 
 def _json(value) -> str:
     """Compact JSON that may stand inside a script element."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    told = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return told.replace("<", "\\u003c")
 
 
 # --- controls -------------------------------------------------------------------------------------------------
@@ -362,14 +363,33 @@ def progress(steps: Sequence, description: str = "computing") -> Iterator:
     """Run through `steps` with a bar under the cell, as ``for step in progress(range(400), "training")``.
 
     The bar shows in a live kernel once a second has passed, and goes away at the end. A page keeps none.
+
+    Args:
+        steps: anything with a length, which the bar needs: a range, a list, a loader of batches.
+        description: before the count of steps.
+
+    Raises:
+        TypeError: the argument, what was expected and what came.
     """
+    try:
+        count = len(steps)
+    except TypeError:
+        raise TypeError(
+            f"steps must have a length, as a range or a list has, got {_validate.describe(steps)}"
+        ) from None
+    if not isinstance(description, str):
+        raise TypeError(f"description must be a string, got {_validate.describe(description)}")
+    return _progress(steps, count, description)
+
+
+def _progress(steps: Iterable, count: int, description: str) -> Iterator:
     due, shown = time.monotonic() + 1.0 if is_live() else math.inf, None
     try:
         for done, step in enumerate(steps):
             if time.monotonic() > due:
                 bar = HTML(
-                    f"{html.escape(description)} {done:,} of {len(steps):,} "
-                    f'<progress max="{len(steps)}" value="{done}"></progress>'
+                    f"{html.escape(description)} {done:,} of {count:,} "
+                    f'<progress max="{count}" value="{done}"></progress>'
                 )
                 shown = shown or display(HTML(""), display_id=True)
                 shown.update(bar)
@@ -674,8 +694,11 @@ def explore(*misplaced, **controls):
         )
 
     def decorate(function: Callable) -> Callable:
-        if not callable(function):
-            raise TypeError(f"explore decorates a function, got {_validate.describe(function)}")
+        if not inspect.isfunction(function):  # others have no name, or nothing can hang on them
+            raise TypeError(
+                "explore decorates a function made by def or lambda, "
+                f"got {_validate.describe(function)}"
+            )
         function.explorer = _build(function, controls)
         _replace(function.explorer)
         if is_static():

@@ -1,7 +1,9 @@
 """`explore`: the grammar, the sweep, what is stored, what is refused, and the widget's state."""
 
+import functools
 import itertools
 import json
+import math
 import re
 
 import ipywidgets
@@ -163,8 +165,31 @@ def test_mistakes_in_the_decorator_are_named():
         explore(f)
     with pytest.raises(ValueError, match=r"needs at least one control, got none"):
         explore()(lambda: Readout("r", 1))
-    with pytest.raises(TypeError, match=r"explore decorates a function, got int 3"):
-        explore(x=(0, 1))(3)
+
+
+class Machine:
+    """What can be called, and is no function."""
+
+    def __call__(self, x):
+        pytest.fail("called")
+
+    method = __call__
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    "wrong, came",
+    [
+        (3, "int 3"),
+        (functools.partial(Machine(), 2), "partial"),
+        (Machine(), "Machine"),
+        (Machine().method, "method"),
+        (Bars, "type"),
+    ],
+)
+def test_only_a_function_is_explored(wrong, came):
+    with pytest.raises(TypeError, match=rf"explore decorates a function .*, got {came}$"):
+        explore(x=(0, 1))(wrong)
 
 
 # --- sweep ------------------------------------------------------------------------------------------------
@@ -297,10 +322,7 @@ def test_looked_up_results_are_torch_s_rounded_at_every_setting():
                     for integer, number in zip(
                         *map(leaves, (props[name], numbers.tolist())), strict=True
                     ):
-                        written = f"{number:.{digits[name]}f}"
-                        assert text(integer, digits[name]) == (
-                            written if integer else written.lstrip("-")
-                        )
+                        assert text(integer, digits[name]) == f"{number:z.{digits[name]}f}"
                         seen += 1
             assert {name: props[name] for name in view.facts} == view.facts
     assert seen > 4000
@@ -317,7 +339,7 @@ def leaves(value):
 def test_any_table_of_results_survives_storing(data):
     sizes = data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
     depends = data.draw(st.lists(st.booleans(), min_size=len(sizes), max_size=len(sizes)))
-    numbers = st.floats(-1e4, 1e4, width=32)
+    numbers = st.floats(-1e4, 1e4)
     table = {
         key: data.draw(st.lists(numbers, min_size=1, max_size=3))
         for key in itertools.product(
@@ -334,10 +356,7 @@ def test_any_table_of_results_survives_storing(data):
     assert all(depends[axis] for axis in prop["axes"])
     for indices, [(_, props, _)] in every_setting(e.payload):
         expected = table[tuple(i if d else 0 for i, d in zip(indices, depends, strict=True))]
-        assert [text(v, 3) for v in props["values"]] == [
-            written if float(written) else written.lstrip("-")
-            for written in (f"{v:.3f}" for v in expected)
-        ]
+        assert [text(v, 3) for v in props["values"]] == [f"{v:z.3f}" for v in expected]
 
 
 def test_what_does_not_change_is_stored_once():
@@ -352,6 +371,11 @@ def test_what_does_not_change_is_stored_once():
     }
     assert attribute(e, "title") == {"axes": [1], "items": ["a", "b", "c"]}
     assert attribute(e, "keys") == {"axes": [], "items": [["k"]]}
+
+
+def test_nothing_but_numbers_of_json_is_stored():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        explorer._json([math.nan])
 
 
 def test_an_attribute_of_two_controls_is_stored_for_their_combinations():
@@ -618,6 +642,14 @@ def test_no_progress_bar_on_a_page(monkeypatch, clock):
     monkeypatch.setattr(explorer, "get_ipython", Kernel)
     monkeypatch.setattr(explorer, "display", lambda *_, **__: pytest.fail("shown"))
     assert list(progress(range(10))) == list(range(10))
+
+
+@pytest.mark.messages
+def test_progress_refuses_at_once_what_it_can_show_no_bar_for():
+    with pytest.raises(TypeError, match=r"steps must have a length.*, got generator$"):
+        progress(i for i in range(3))
+    with pytest.raises(TypeError, match=r"description must be a string, got int 3"):
+        progress(range(3), 3)
 
 
 CELL = """
