@@ -37,8 +37,8 @@ def sinusoidal_encoding(
         P[i, 2j]   = sin(i / base^(2j/dim))
         P[i, 2j+1] = cos(i / base^(2j/dim))
 
-    Pair j repeats after 2π·base^(2j/dim) positions. For an even dim, P[i] · P[k] depends on
-    i − k only, and P[i + s] is P[i] with every pair turned by a fixed angle. An odd dim lacks
+    Pair j repeats after 2π·base^(2j/dim) positions. For an even dim, P[i] · P[ℓ] depends on
+    i − ℓ only, and P[i + s] is P[i] with every pair turned by a fixed angle. An odd dim lacks
     its last cosine: the encoding works, those two identities are off by a little.
 
     Args:
@@ -101,8 +101,8 @@ def rotary(
         out[i, 2j]   = x[i, 2j]·cos θ − x[i, 2j+1]·sin θ
         out[i, 2j+1] = x[i, 2j]·sin θ + x[i, 2j+1]·cos θ      with θ = i / base^(2j/dim)
 
-    Applied to queries and keys, before their dot product. Then the score of query i and key k
-    depends on their contents and on i − k, and on no position by itself. Values are not turned.
+    Applied to queries and keys, before their dot product. Then the score of query i and key ℓ
+    depends on their contents and on i − ℓ, and on no position by itself. Values are not turned.
 
     Pairs are neighbouring columns, as in the paper and in `sinusoidal_encoding`; some
     libraries pair column j with column j + dim/2, which permutes the columns.
