@@ -90,35 +90,35 @@ def check_conv_layers(answer) -> None:
     sizes = [(16, 3), (16, 5), (17, 5), (100, 7), (2, 3), (64, 9), (6, 9)]
 
     def of(formula) -> Tensor:
-        return torch.tensor([float(formula(n, k)) for n, k in sizes], dtype=torch.float64)
+        return torch.tensor([float(formula(n, w)) for n, w in sizes], dtype=torch.float64)
 
     compare(
         _counts(answer, sizes),
-        of(lambda n, k: math.ceil(2 * (n - 1) / (k - 1))),
+        of(lambda n, w: math.ceil(2 * (n - 1) / (w - 1))),
         slips={
             "half of the window looks the other way: a layer reaches (width − 1)/2 places further, "
             "not width − 1": (
-                of(lambda n, k: math.ceil((n - 1) / (k - 1))),
-                of(lambda n, k: math.ceil(n / (k - 1))),
+                of(lambda n, w: math.ceil((n - 1) / (w - 1))),
+                of(lambda n, w: math.ceil(n / (w - 1))),
             ),
             "a layer reaches (width − 1)/2 places further, not width": (
-                of(lambda n, k: math.ceil(n / k)),
-                of(lambda n, k: math.ceil((n - 1) / k)),
-                of(lambda n, k: n // k),
+                of(lambda n, w: math.ceil(n / w)),
+                of(lambda n, w: math.ceil((n - 1) / w)),
+                of(lambda n, w: n // w),
             ),
             "rounded down: a layer too few does not reach the end": (
-                of(lambda n, k: 2 * (n - 1) // (k - 1)),
+                of(lambda n, w: 2 * (n - 1) // (w - 1)),
             ),
             "a layer too many for some n: from the first place to the last it is n − 1 steps, not n; "
             "round their quotient up, instead of rounding down and adding 1": of(
-                lambda n, k: math.ceil(2 * n / (k - 1))  # the same as ⌊2(n − 1)/(k − 1)⌋ + 1
+                lambda n, w: math.ceil(2 * n / (w - 1))  # the same as ⌊2(n − 1)/(w − 1)⌋ + 1
             ),
             "log n is for windows with gaps that grow: here every layer reaches (width − 1)/2 places "
-            "further": of(lambda n, k: math.ceil(math.log(n, k))),
+            "further": of(lambda n, w: math.ceil(math.log(n, w))),
             "rounded to the nearest: a fraction of a layer takes a whole one, so round up": of(
-                lambda n, k: round(2 * (n - 1) / (k - 1))
+                lambda n, w: round(2 * (n - 1) / (w - 1))
             ),
-            "not rounded: layers are whole": of(lambda n, k: 2 * (n - 1) / (k - 1)),
+            "not rounded: layers are whole": of(lambda n, w: 2 * (n - 1) / (w - 1)),
         },
         what="the number of layers",
     )
@@ -128,8 +128,8 @@ def check_conv_layers(answer) -> None:
 def check_bidirectional(answer) -> None:
     """Check ``answer(x, forward, backward)``: two running functions, one from each end.
 
-    Both take (n, d) and return (n, h), reading from the first row on. The second reads x from its end.
-    Returns (n, 2h): place by place, what was read up to it and what was read after it, itself included.
+    Both take (n, d) and return states, (n, d_s), reading from the first row on. The second reads x from its end.
+    Returns (n, 2·d_s): place by place, what was read up to it and what was read after it, itself included.
     Chapter 8, exercise 3.
     """
     x = torch.randn(5, 3, generator=torch.Generator().manual_seed(8))
