@@ -161,9 +161,7 @@ def check_cross_attention(answer) -> None:
     _compare_pair(call(answer, y.clone(), memory.clone(), attend), attend(y, memory), slips)
     y = _random(3, 8, seed=3)
     _compare_pair(call(answer, y.clone(), memory.clone(), attend), attend(y, memory), {})
-    passed(
-        "queries from the decoder, keys and values from the encoder: weights of 3 × 5 for each head"
-    )
+    passed("queries from the decoder, keys and values from the encoder: 3 × 5 for each head")
 
 
 def _compare_pair(result, expected, slips: dict) -> None:
