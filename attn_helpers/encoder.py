@@ -61,10 +61,7 @@ class EncoderBlock(nn.Module):
         eps = validate.number("layer_norm_eps", layer_norm_eps, positive=True)
         dropout = validate.probability("dropout", dropout)
         validate.one_of("activation", activation, ACTIVATIONS)
-        if not isinstance(norm_first, bool):
-            came = validate.describe(norm_first)
-            raise TypeError(f"norm_first must be True or False, got {came}")
-        self.norm_first = norm_first
+        self.norm_first = validate.flag("norm_first", norm_first)
         self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout)
         self.norm_1 = nn.LayerNorm(embed_dim, eps=eps)
         self.feed_forward = nn.Sequential(

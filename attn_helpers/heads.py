@@ -37,6 +37,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.embed_dim = validate.integer("embed_dim", embed_dim)
         self.head_dim = embed_dim if head_dim is None else validate.integer("head_dim", head_dim)
+        bias = validate.flag("bias", bias)
         self.W_q = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
         self.W_k = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
         self.W_v = nn.Linear(self.embed_dim, self.head_dim, bias=bias)
@@ -98,6 +99,7 @@ class MultiHeadAttention(nn.Module):
             embed_dim if value_dim is None else validate.integer("value_dim", value_dim)
         )
         self.dropout = validate.probability("dropout", dropout)
+        bias = validate.flag("bias", bias)
         self.W_q = nn.Linear(self.embed_dim, self.embed_dim, bias=bias)
         self.W_k = nn.Linear(self.key_dim, self.embed_dim, bias=bias)
         self.W_v = nn.Linear(self.value_dim, self.embed_dim, bias=bias)
@@ -171,7 +173,7 @@ class MultiHeadAttention(nn.Module):
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
-        if need_weights:
+        if validate.flag("need_weights", need_weights):
             weights = self._weights(queries, keys, mask)  # (..., h, q, k)
             v = self._split(self.W_v(values))  # (..., h, k, d_k)
             dropped = F.dropout(weights, self.dropout) if self.training else weights

@@ -87,7 +87,7 @@ class NadarayaWatson(nn.Module):
         exclude_self: query i may not look at key i (leave-one-out), for queries that are the keys.
         """
         mask = None
-        if exclude_self:
+        if validate.flag("exclude_self", exclude_self):
             n_queries, n_keys = (
                 _columns("queries", queries).shape[-2],
                 _columns("keys", keys).shape[-2],

@@ -295,6 +295,12 @@ def test_shapes_alone_can_be_asked_with_a_mask(need_weights):
 
 
 @pytest.mark.messages
+def test_need_weights_is_a_flag():
+    with pytest.raises(TypeError, match="need_weights must be True or False, got str 'no'"):
+        MultiHeadAttention(6, 2)(torch.randn(3, 6), need_weights="no")
+
+
+@pytest.mark.messages
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
@@ -316,6 +322,8 @@ def test_shapes_alone_can_be_asked_with_a_mask(need_weights):
             r"dropout must be at least 0 and below 1, got",
         ),
         (lambda: MHA(6, 2, dropout=None), TypeError, r"dropout must be a finite number, got None"),
+        (lambda: MHA(6, 2, bias="no"), TypeError, r"bias must be True or False, got str 'no'"),
+        (lambda: SA(6, bias=1), TypeError, r"bias must be True or False, got int 1"),
         (lambda: SA(0), ValueError, r"embed_dim .* got 0"),
         (lambda: SA(6, 0), ValueError, r"head_dim .* got 0"),
         (
