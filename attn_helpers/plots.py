@@ -241,6 +241,15 @@ def _label_cells(axis, labels, count: int) -> None:
         axis.set_ticks([i + 0.5 for i in range(count)], labels)
 
 
+def name_axes(axes: Sequence[Axes], columns: int, signed: bool, xlabel=None, ylabel=None) -> None:
+    """Name the outer axes of a grid of matrices: keys and queries where they are weights, unless told."""
+    usual = ("", "") if signed else ("keys", "queries")
+    names = [u if name is None else name for u, name in zip(usual, (xlabel, ylabel), strict=True)]
+    for i, ax in enumerate(axes):
+        ax.set_xlabel(names[0] if i + columns >= len(axes) else "")
+        ax.set_ylabel(names[1] if i % columns == 0 else "")
+
+
 def fit_heatmaps(meshes: list, annotate: bool = True, digits: Sequence[int] | None = None) -> None:
     """Once a figure is laid out: labels that do not overlap, and the numbers where they fit.
 
@@ -382,13 +391,15 @@ def plot_heatmap(
     keys: Sequence[str] | None = None,
     ax: Axes | None = None,
     title: str = "",
+    xlabel: str | None = None,
+    ylabel: str | None = None,
     signed: bool = False,
     annotate: bool | None = None,
 ) -> Axes:
     """Draw one matrix, queries × keys: row i shows how query i spreads its weight over the keys.
 
     Introduced in chapter 2. The colour of a weight is the same in every picture with at most 12 keys, and again in
-    every picture with more: there it follows the square root of the weight.
+    every picture with more: there it follows the square root of the weight. (An explorer counts its widest setting.)
 
     Args:
         weights: ``(q, k)`` tensor, array or nested list. Weights between 0 and 1; any finite numbers with `signed`
@@ -396,6 +407,7 @@ def plot_heatmap(
         queries, keys: ``q`` row labels and ``k`` column labels, drawn each on its cell. Default: counted from 0.
         ax: axes to draw into; nothing is shown then. Default: a figure of its own, shown once.
         title: above the matrix.
+        xlabel, ylabel: what columns and rows are. Default: keys and queries for weights, nothing with `signed`.
         signed: use the diverging scale, from minus to plus the largest magnitude.
         annotate: True makes the cells of a figure of its own large enough for their numbers; False writes none;
             None writes them where they fit.
@@ -406,8 +418,7 @@ def plot_heatmap(
     Raises:
         TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
     """
-    if annotate is not None:
-        _validate.flag("annotate", annotate)
+    _validate_annotate(annotate)
     values = _matrix("weights", weights, signed)
     queries, keys = (
         as_labels("queries", queries, values.shape[0]),
@@ -423,10 +434,11 @@ def plot_heatmap(
         if ax is None:
             cell = 0.48 if annotate else None
             width, height = heatmap_size([values], queries, keys, title, cell=cell)
-            figure = new_figure(width + 0.8, height)
+            figure = new_figure(width + 1.0, height + 0.2)
             ax = quiet(figure.subplots())
         ax.set_title(title)
         mesh = draw_heatmap(ax, values, queries, keys, scale)
+        name_axes([ax], 1, signed, xlabel, ylabel)
         if figure is not None:
             figure.set_layout_engine("constrained")
             colour_bar(figure, mesh, [ax])
@@ -442,7 +454,10 @@ def plot_heatmaps(
     queries: Sequence[str] | None = None,
     keys: Sequence[str] | None = None,
     titles: Sequence[str] | None = None,
+    xlabel: str | None = None,
+    ylabel: str | None = None,
     signed: bool = False,
+    annotate: bool | None = None,
     columns: int | None = None,
 ) -> list[Axes]:
     """Draw several matrices side by side on one colour scale with one colour bar: the heads of a layer.
@@ -453,7 +468,9 @@ def plot_heatmaps(
         weights: ``(h, q, k)`` tensor, or a list of h matrices, with h panels. As in `plot_heatmap`.
         queries, keys: labels shared by all panels, which then have one shape.
         titles: one per panel.
+        xlabel, ylabel: as in `plot_heatmap`, on the outer panels.
         signed: as in `plot_heatmap`; one limit for all panels.
+        annotate: False writes no numbers. Default: where they fit.
         columns: panels per row. Default: as many as fit the page.
 
     Returns:
@@ -479,6 +496,7 @@ def plot_heatmaps(
         row_labels = as_labels("queries", queries, matrix.shape[0])
         column_labels = as_labels("keys", keys, matrix.shape[1])
     titles = as_labels("titles", titles, len(matrices)) or [""] * len(matrices)
+    _validate_annotate(annotate)
     if columns is not None:
         columns = min(_validate.integer("columns", columns), len(matrices))
 
@@ -496,7 +514,7 @@ def plot_heatmaps(
         signed_limit(*matrices) if signed else 1.0,
     )
     with drawing():
-        figure = new_figure(columns * width + 0.8, rows * height)
+        figure = new_figure(columns * width + 1.0, rows * height + 0.2)
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
         for ax in grid[len(matrices) :]:
             ax.remove()
@@ -507,11 +525,17 @@ def plot_heatmaps(
             draw_heatmap(ax, matrix, row_labels, column_labels, scale)
             for ax, matrix in zip(panels, matrices, strict=True)
         ]
+        name_axes(panels, columns, signed, xlabel, ylabel)
         figure.set_layout_engine("constrained")
         colour_bar(figure, meshes[0], list(panels))
-        fit_heatmaps(meshes)
+        fit_heatmaps(meshes, annotate is not False)
         show(figure)
     return panels
+
+
+def _validate_annotate(annotate) -> None:
+    if annotate is not None:
+        _validate.flag("annotate", annotate)
 
 
 def _matrix(name: str, value, signed: bool) -> torch.Tensor:

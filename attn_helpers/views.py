@@ -293,7 +293,7 @@ class Heatmap(View):
         width, height = plots.heatmap_size(
             [self.numbers["values"]], facts["queries"], facts["keys"], facts["title"]
         )
-        return width + 0.8, height
+        return width + 1.0, height + 0.2
 
     @staticmethod
     def tell(props, digits):
@@ -322,6 +322,7 @@ class Heatmap(View):
             scale,
             mark=self.facts["mark"],
         )
+        plots.name_axes([ax], 1, self.signed)
 
 
 class Bars(View):

@@ -328,3 +328,30 @@ def test_wrong_input_is_named(call, kind, message):
 
 def test_rounding_errors_of_weights_are_no_error(shown):
     plot_heatmap(torch.tensor([[1.00001, -0.00001]]))
+
+
+# --- axes -------------------------------------------------------------------------------------------------
+
+
+def names(axes):
+    return [(ax.get_xlabel(), ax.get_ylabel()) for ax in axes]
+
+
+def test_the_axes_of_weights_say_which_side_asks(shown):
+    assert names([plot_heatmap(weights(3, 5))]) == [("keys", "queries")]
+    assert names([plot_heatmap(torch.randn(3, 5), signed=True)]) == [("", "")]
+    told = plot_heatmap(torch.randn(3, 5), signed=True, xlabel="dimensions", ylabel="positions")
+    assert names([told]) == [("dimensions", "positions")]
+
+
+def test_only_the_outer_panels_name_their_axes(shown):
+    """Five panels on two columns: the right column ends one row earlier."""
+    panels = plot_heatmaps(weights(5, 3, 3), columns=2)
+    outer = [("", "queries"), ("", ""), ("", "queries"), ("keys", ""), ("keys", "queries")]
+    assert names(panels) == outer
+
+
+@pytest.mark.parametrize("annotate, count", [(None, 9), (False, 0)])
+def test_numbers_can_be_left_out(shown, annotate, count):
+    (panel,) = plot_heatmaps(weights(1, 3, 3), annotate=annotate)
+    assert len(panel.texts) == count
