@@ -600,7 +600,8 @@ function arrowPath(x, y, tipX, tipY) {
 }
 
 // Each label goes around its point, right of it first: where it covers least of dots, arrows and other labels, and
-// near rather than far. `busy` holds boxes [x, y, width, height]; labels count most, they would be unreadable.
+// near rather than far: a far one must cover 60 square pixels less, or it looks like nobody's. `busy` holds boxes
+// [x, y, width, height]; labels count most, they would be unreadable.
 function placeLabels(put, labels, xs, ys, sizes, busy, box) {
   const written = [];
   const overlap = ([x, y, w, h], [ox, oy, ow, oh]) => (
@@ -620,7 +621,7 @@ function placeLabels(put, labels, xs, ys, sizes, busy, box) {
       ]);
     });
     const others = xs.flatMap((x, j) => (j === i ? [] : [[x - 11, ys[j] - 11, 22, 22]])); // nobody else's name
-    const costs = spots.map((spot, k) => 4 * covered(spot, written) + covered(spot, busy) + covered(spot, others) + k);
+    const costs = spots.map((spot, k) => 4 * covered(spot, written) + covered(spot, busy) + covered(spot, others) + k + (k < 8 ? 0 : 60));
     const spot = spots[costs.indexOf(Math.min(...costs))];
     written.push(spot);
     put("text", { class: "attn-label attn-halo", x: spot[0], y: spot[1] + 10 }, label);
