@@ -1,6 +1,7 @@
 """The helpers against torch's own layers, and against the same formulas as the d2l package has them."""
 
 import contextlib
+import copy
 import ctypes
 import importlib
 import os
@@ -71,6 +72,7 @@ def layers(d2l, n: int, *, training: bool):
     x = torch.randn(BATCH, n, WIDTH)
     heads = torch.randn(BATCH, HEADS, n, WIDTH // HEADS)
     theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True).train(training)
+    averaging = copy.deepcopy(theirs)  # of its own: a layer that runs twice finds its weights in the cache
     ours = MultiHeadAttention.from_torch(theirs)
     d2l_heads = d2l.MultiHeadAttention(WIDTH, HEADS, 0.0, bias=True).train(training)
     d2l_dot = d2l.DotProductAttention(0.0).train(training)
@@ -96,6 +98,7 @@ def layers(d2l, n: int, *, training: bool):
         {
             "ours": ours,
             "torch, with weights": lambda x: theirs(x, x, x, average_attn_weights=False),
+            "torch, with weights averaged (its default)": lambda x: averaging(x, x, x),
             "d2l": lambda x: d2l_heads(x, x, x, None),
         },
     )
