@@ -7,7 +7,7 @@ Every weight matrix is queries × keys, and every row sums to 1, or is all 0.
 import math
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Integer
 from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
@@ -58,7 +58,7 @@ def softmax_of_own(scores: Tensor, mask: Tensor | None) -> Tensor:
     return masked_softmax(scores, mask)
 
 
-def length_mask(lengths: Int[Tensor, "*batch"], n_keys: int) -> Bool[Tensor, "*batch {n_keys}"]:
+def length_mask(lengths: Integer[Tensor, "*batch"], n_keys: int) -> Bool[Tensor, "*batch {n_keys}"]:
     """Mark the keys that are real in padded sequences: maskⱼ = (j < length).
 
     lengths: integers between 0 and n_keys, shape (...); returns (..., n_keys).

@@ -25,7 +25,8 @@ def listening(browser, faults, **options):
 
     page.on("pageerror", lambda error: note("error", error))
     page.on("console", lambda m: m.type in ("error", "warning") and note("console", m.text))
-    page.on("requestfailed", lambda r: note("failed", r.url))
+    # Aborted is what had not come when the test went on to the next page, as a slow favicon.
+    page.on("requestfailed", lambda r: r.failure != "net::ERR_ABORTED" and note("failed", r.url))
     page.on("response", lambda r: r.status >= 400 and note(r.status, r.url))
     yield page
     context.close()
