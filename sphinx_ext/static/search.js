@@ -5,6 +5,8 @@ const SPHINX_HIGHLIGHT_ENABLED = false; // Sphinx's way needs storage, and a scr
 {
   const results = document.getElementById("search-results");
   const progress = document.getElementById("search-progress");
+  const late = results.querySelector(".late");
+  late.remove();
 
   // The index is asked for `terms[word]` and, of all that objects inherit, for this alone: "constructor" is a word too.
   const bare = Object.create(null, { hasOwnProperty: { value: Object.prototype.hasOwnProperty } });
@@ -26,6 +28,6 @@ const SPHINX_HIGHLIGHT_ENABLED = false; // Sphinx's way needs storage, and a scr
   const missing = (get) => { try { return !get(); } catch { return true; } };
   addEventListener("load", () => {
     if (![() => DOCUMENTATION_OPTIONS, () => Documentation, () => Stemmer, () => Search.hasIndex()].some(missing)) return;
-    results.textContent = progress.textContent = "The search did not load. Load the page again, or go by the chapters.";
+    results.textContent = progress.textContent = late.textContent;
   });
 }
