@@ -1,7 +1,7 @@
 """The data of the running examples: what is refused. `test_kernels.py` and the chapters use the data itself."""
 
-import pytest
 import torch
+from refusals import refused
 
 from attn_helpers import noisy_curve, true_curve
 
@@ -15,8 +15,4 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.messages
-@pytest.mark.parametrize("call, kind, message", WRONG)
-def test_wrong_input_is_named(call, kind, message):
-    with pytest.raises(kind, match=message):
-        call()
+test_wrong_input_is_named = refused(WRONG)

@@ -9,6 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
+from refusals import refused
 
 from attn_helpers import plot_heatmap, plot_heatmaps, plots
 
@@ -319,11 +320,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.messages
-@pytest.mark.parametrize("call, kind, message", WRONG)
-def test_wrong_input_is_named(call, kind, message):
-    with pytest.raises(kind, match=message):
-        call()
+test_wrong_input_is_named = refused(WRONG)
 
 
 def test_rounding_errors_of_weights_are_no_error(shown):

@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from attn_helpers import (
     Arithmetic,
@@ -413,8 +414,4 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.messages
-@pytest.mark.parametrize("call, kind, message", WRONG)
-def test_wrong_input_is_named(call, kind, message):
-    with pytest.raises(kind, match=message):
-        call()
+test_wrong_input_is_named = refused(WRONG)
