@@ -139,6 +139,12 @@ def number(name: str, value, *, positive: bool = False) -> float:
     return result
 
 
+def scalar(name: str, value, *, positive: bool = False) -> float | Tensor:
+    """Check as `number` does; a tensor comes back as it is, so that what it stands for can be learned."""
+    checked = number(name, value, positive=positive)
+    return value if isinstance(value, Tensor) else checked
+
+
 def probability(name: str, value) -> float:
     """Return `value` as a dropout rate: 0 ≤ p < 1."""
     rate = number(name, value)

@@ -38,11 +38,20 @@ def masked_softmax(
     # Masking with -inf, not with a large negative number, makes masked weights exactly 0. An empty
     # row would be softmax(-inf, …, -inf) = NaN: it is softened as zeros and set to 0 afterwards.
     visible = torch.where(mask, scores, -math.inf)
-    seen = mask.any(dim=-1, keepdim=True)
-    if not seen.is_meta and seen.all():  # the usual case, and it saves two passes over the weights
+    seen, all_see = rows_that_see(mask)
+    if all_see:  # the usual case, and it saves two passes over the weights
         return torch.softmax(visible, dim=-1)
     weights = torch.softmax(torch.where(seen, visible, 0.0), dim=-1)
     return torch.where(seen, weights, 0.0)
+
+
+def rows_that_see(mask: Tensor) -> tuple[Tensor, bool]:
+    """Which rows (..., q, 1) of a mask may look at something, and whether all of them may.
+
+    On the "meta" device nobody knows: there it is not taken for granted.
+    """
+    seen = mask.any(dim=-1, keepdim=True)
+    return seen, not seen.is_meta and bool(seen.all())
 
 
 def softmax_of_own(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -125,10 +134,8 @@ def dot_product_scores(
     d = queries.shape[-1]
     if d == 0:
         raise ValueError(f"queries must be at least 1 wide, got {validate.describe(queries)}")
-    if scale is None:
-        return scaled_products(queries, keys, 1 / math.sqrt(d))
-    number = validate.number("scale", scale)
-    return scaled_products(queries, keys, scale if isinstance(scale, Tensor) else number)
+    scale = 1 / math.sqrt(d) if scale is None else validate.scalar("scale", scale)
+    return scaled_products(queries, keys, scale)
 
 
 def scaled_products(queries: Tensor, keys: Tensor, scale: float | Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from attn_helpers import _validate as validate
-from attn_helpers.attention import attention, scaled_products, softmax_of_own
+from attn_helpers.attention import attention, rows_that_see, scaled_products, softmax_of_own
 
 
 class SelfAttention(nn.Module):
@@ -215,8 +215,8 @@ def _fused(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout: float)
     else:
         mask = flat(mask) if mask.ndim > 2 else torch.atleast_2d(mask)
         # What the kernels give for an empty row differs between devices, so they never see one.
-        seen = mask.any(dim=-1, keepdim=True)
-        visible = mask if not seen.is_meta and seen.all() else mask | ~seen
+        seen, all_see = rows_that_see(mask)
+        visible = mask if all_see else mask | ~seen
         output = F.scaled_dot_product_attention(q, k, v, attn_mask=visible, dropout_p=dropout)
-        output = output if visible is mask else torch.where(seen, output, 0.0)
+        output = output if all_see else torch.where(seen, output, 0.0)
     return output if len(batch) == 1 else output.reshape(*batch, *output.shape[-3:])

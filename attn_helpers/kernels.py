@@ -50,8 +50,7 @@ def nadaraya_watson(
     Source: Nadaraya (1964), Watson (1964). Chapter 3.
     """
     validate.one_of("kernel", kernel, KERNELS)
-    number = validate.number("bandwidth", bandwidth, positive=True)
-    sigma = bandwidth if isinstance(bandwidth, Tensor) else number
+    sigma = validate.scalar("bandwidth", bandwidth, positive=True)
     return _regress(queries, keys, values, kernel, sigma, mask)
 
 

@@ -55,6 +55,7 @@ PALETTE = {
     ],
     "lines": ["#2f7fc1", "#d1600a", "#1b936b", "#b3579f", "#8a7a1f", "#75808c"],
 }
+BESIDE, BELOW = 1.0, 0.2  # inches for the colour bar and the names of the axes
 MANY_KEYS = 12  # above this many keys, weights are square-root mapped
 STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]  # of unlabelled ticks
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -434,7 +435,7 @@ def plot_heatmap(
         if ax is None:
             cell = 0.48 if annotate else None
             width, height = heatmap_size([values], queries, keys, title, cell=cell)
-            figure = new_figure(width + 1.0, height + 0.2)
+            figure = new_figure(width + BESIDE, height + BELOW)
             ax = quiet(figure.subplots())
         ax.set_title(title)
         mesh = draw_heatmap(ax, values, queries, keys, scale)
@@ -514,7 +515,7 @@ def plot_heatmaps(
         signed_limit(*matrices) if signed else 1.0,
     )
     with drawing():
-        figure = new_figure(columns * width + 1.0, rows * height + 0.2)
+        figure = new_figure(columns * width + BESIDE, rows * height + BELOW)
         grid = figure.subplots(rows, columns, squeeze=False).flatten()
         for ax in grid[len(matrices) :]:
             ax.remove()

@@ -293,7 +293,7 @@ class Heatmap(View):
         width, height = plots.heatmap_size(
             [self.numbers["values"]], facts["queries"], facts["keys"], facts["title"]
         )
-        return width + 1.0, height + 0.2
+        return width + plots.BESIDE, height + plots.BELOW
 
     @staticmethod
     def tell(props, digits):
