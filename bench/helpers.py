@@ -72,9 +72,7 @@ def layers(d2l, n: int, *, training: bool):
     x = torch.randn(BATCH, n, WIDTH)
     heads = torch.randn(BATCH, HEADS, n, WIDTH // HEADS)
     theirs = nn.MultiheadAttention(WIDTH, HEADS, batch_first=True).train(training)
-    averaging = copy.deepcopy(
-        theirs
-    )  # of its own: a layer that runs twice finds its weights in the cache
+    averaging = copy.deepcopy(theirs)  # a layer that ran twice would find its weights in the cache
     ours = MultiHeadAttention.from_torch(theirs)
     d2l_heads = d2l.MultiHeadAttention(WIDTH, HEADS, 0.0, bias=True).train(training)
     d2l_dot = d2l.DotProductAttention(0.0).train(training)
