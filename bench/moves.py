@@ -1,6 +1,5 @@
 """A slider move, from the key press to the painted frame: a page of the book, and `interact` in a local JupyterLab."""
 
-import json
 import statistics
 from pathlib import Path
 
@@ -44,37 +43,9 @@ def notebook(folder: Path) -> None:
     last = found.index(interactive[-1])
     before = [code for code in found[:last] if code not in interactive]
     (folder / "chapter.py").write_text("\n".join([*before, "plt.close('all')"]), "utf-8")
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"cell{i}",
-            "metadata": {},
-            "execution_count": None,
-            "outputs": [],
-            "source": source,
-        }
-        for i, source in enumerate(['%%capture\nexec(open("chapter.py").read())', *interactive])
-    ]
-    (folder / "stock.ipynb").write_text(
-        json.dumps(
-            {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-        )
+    jupyter.write(
+        folder / "stock.ipynb", ['%%capture\nexec(open("chapter.py").read())', *interactive]
     )
-
-
-def run_cells(page, count: int) -> None:
-    """Run the first cells of the notebook, one after the other."""
-    page.get_by_text("| Idle").wait_for(timeout=120_000)  # before that, a cell would not run at all
-    for number in range(count):
-        page.locator(".jp-CodeCell").nth(number).locator(".cm-content").click()
-        page.keyboard.press("Control+Enter")
-        page.wait_for_function(
-            "number => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell')[number]"
-            ".querySelector('.jp-InputPrompt').textContent)",
-            arg=number,
-            timeout=120_000,
-        )
 
 
 def move(page, slider, settled: str, key: str) -> float:
@@ -101,7 +72,9 @@ def rows() -> list[Row]:
         theirs = opened.new_page(viewport={"width": 1280, "height": 1600})
         theirs.goto(f"{lab}/lab/tree/stock.ipynb?reset")
         theirs.locator(".jp-CodeCell .cm-content").first.wait_for(timeout=120_000)
-        run_cells(theirs, 1 + len(stock.CELLS))
+        theirs.get_by_text("| Idle").wait_for(timeout=120_000)  # before that, no cell would run
+        for number in range(1 + len(stock.CELLS)):
+            jupyter.run(theirs, number)
         for number, name in enumerate(stock.CELLS, start=1):
             explorer = ours.locator(f'.attn-explorer[data-name="{name}"]')
             cell = theirs.locator(".jp-CodeCell").nth(number)

@@ -1,4 +1,4 @@
-"""A Jupyter server for tests and benchmarks: on a port of its own, without a password, gone when its block ends."""
+"""Jupyter for tests and benchmarks: a server of their own, gone when its block ends, and notebooks in JupyterLab."""
 
 import os
 import socket
@@ -9,6 +9,8 @@ import urllib.request
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
+
+import nbformat
 
 from tools.setup import ROOT
 
@@ -66,3 +68,24 @@ def lab(folder: Path):
 
     with running(start, folder / "log.txt") as (address, _):
         yield address
+
+
+def write(path: Path, sources: list[str]) -> None:
+    """A notebook with a code cell for each of the sources."""
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
+
+
+def run(page, number: int):
+    """Run a cell of the notebook that is open in JupyterLab, wait for it, and return it."""
+    cell = page.locator(".jp-CodeCell").nth(number)
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    page.wait_for_function(
+        "number => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell')[number]"
+        ".querySelector('.jp-InputPrompt').textContent)",
+        arg=number,
+        timeout=120_000,
+    )
+    return cell

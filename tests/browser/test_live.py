@@ -36,41 +36,9 @@ def demo(x, kernel, query, key, causal):
 def lab_url(tmp_path_factory):
     """A JupyterLab of its own on a free port, with one notebook."""
     folder = tmp_path_factory.mktemp("lab")
-    cells = [
-        {
-            "cell_type": "code",
-            "id": f"c{i}",
-            "metadata": {},
-            "execution_count": None,
-            "outputs": [],
-            "source": source,
-        }
-        for i, source in enumerate(CELLS)
-    ]
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    notebook = {
-        "cells": cells,
-        "metadata": {"kernelspec": kernel},
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    (folder / "live.ipynb").write_text(json.dumps(notebook))
+    jupyter.write(folder / "live.ipynb", CELLS)
     with jupyter.lab(folder) as address:
         yield address
-
-
-def run(page, number):
-    """Run a cell and wait for it."""
-    cell = page.locator(".jp-CodeCell").nth(number)
-    cell.locator(".cm-content").click()
-    page.keyboard.press("Control+Enter")
-    page.wait_for_function(
-        "number => /\\[\\d+\\]/.test(document.querySelectorAll('.jp-CodeCell')[number]"
-        ".querySelector('.jp-InputPrompt').textContent)",
-        arg=number,
-        timeout=90_000,
-    )
-    return cell
 
 
 def settles(page, view, **wanted):
@@ -91,7 +59,7 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
     page.goto(f"{lab_url}/lab/tree/live.ipynb?attn=demo%3Fx%3D1.5%26kernel%3Dboxcar")
     page.locator(".jp-CodeCell").first.wait_for(timeout=90_000)
     page.wait_for_function("document.body.textContent.includes('| Idle')", timeout=90_000)
-    cell = run(page, 0)
+    cell = jupyter.run(page, 0)
     view = cell.locator(".attn-explorer-view")
     view.wait_for()
     settles(page, view, x=1.5, kernel="boxcar", query=1, key=1, causal=False)
@@ -114,7 +82,7 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
     box = canvas.bounding_box()
     page.mouse.click(box["x"] + box["width"] * 5 / 6, box["y"] + box["height"] / 6)
     settles(page, view, query=0, key=2)
-    text = run(page, 1).locator(".jp-OutputArea-output").inner_text()
+    text = jupyter.run(page, 1).locator(".jp-OutputArea-output").inner_text()
     assert text.split() == [
         "{'x':",
         "1.6,",
@@ -129,7 +97,7 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
         "1.6",
     ]
 
-    run(page, 2)  # set from Python, off the slider's grid
+    jupyter.run(page, 2)  # set from Python, off the slider's grid
     settles(page, view, x=0.5, kernel="gaussian")
     cell.locator(".attn-explorer-more > summary").click()
     cell.get_by_role("button", name="Pin this setting").click()
@@ -138,13 +106,13 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
     settles(page, view, x=1, kernel="gaussian", query=1, key=1, causal=False)
     cell.locator(".attn-call code", has_text="demo(x=1.0, ").wait_for()
 
-    both = run(page, 3).locator(".attn-explorer-view")
+    both = jupyter.run(page, 3).locator(".attn-explorer-view")
     both.nth(1).wait_for()
     cell.locator(".noUi-handle").first.focus()
     page.keyboard.press("ArrowRight")
     for one in (view, both.first, both.last):
         settles(page, one, x=1.1)
-    run(page, 0)  # again: the author's default, and no view of the old one is left
+    jupyter.run(page, 0)  # again: the author's default, and no view of the old one is left
     settles(page, cell.locator(".attn-explorer-view"), x=1)
     assert cell.locator(".attn-explorer").count() == 1
     page.evaluate("document.body.dataset.jpThemeLight = 'false'")
