@@ -2,6 +2,7 @@
 
 import json
 
+import nbformat
 import pytest
 
 from bench import moves, report, stock
@@ -134,7 +135,7 @@ def test_chapter_1_the_stock_way(sliders):
 
 def test_the_peers_notebook_has_a_cell_for_each_explorer(tmp_path):
     moves.notebook(tmp_path)
-    cells = json.loads((tmp_path / "stock.ipynb").read_text("utf-8"))["cells"]
+    cells = nbformat.read(tmp_path / "stock.ipynb", as_version=4).cells
     assert ["@interact(" in cell["source"] for cell in cells] == [False, *[True] * len(stock.CELLS)]
     compile((tmp_path / "chapter.py").read_text("utf-8"), "chapter.py", "exec")
 
