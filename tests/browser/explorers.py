@@ -76,6 +76,11 @@ def ready(page):
     return page.locator(".attn-explorer").all()
 
 
+def next_frames(page):
+    """Wait for two frames: what a change of size or of settings asked for is drawn in the first."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def payload(explorer):
     return explorer.locator(".attn-explorer-data").evaluate("node => JSON.parse(node.textContent)")
 

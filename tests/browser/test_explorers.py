@@ -461,6 +461,7 @@ def test_the_python_call_makes_the_picture_shown(open_sample):
         "text => document.querySelector('.attn-call code').textContent === text", arg=wanted
     )
     explorer.get_by_role("button", name="Copy the Python call").press("Enter")
+    explorer.locator(".attn-status", has_text="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == wanted
     views = eval(wanted, {"kernel_regression": samples.kernel_regression})
     shown = explorer.locator(".attn-readout-value").first.inner_text()
@@ -724,10 +725,10 @@ def test_hidden_at_first_then_shown(open_sample):
       dropdown.append(document.createElement("summary"), root);
     }""")
     explorer.evaluate("root => root.parentElement.open = true")
-    page.wait_for_timeout(100)
+    explorers.next_frames(page)
     assert explorer.locator("svg").first.bounding_box()["width"] == width
     page.set_viewport_size({"width": 360, "height": 700})
-    page.wait_for_timeout(200)
+    explorers.next_frames(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     view = explorer.locator("svg").first.get_attribute("viewBox").split()
     assert float(view[2]) == pytest.approx(

@@ -186,11 +186,13 @@ def test_back_and_forward_keep_the_settings(visited, site_url, chapters):
     slider.press("End")
     page.wait_for_url(f"**#*{argument}=*")
     page.locator(".prev-next .next").click()
+    page.wait_for_url(f"**/{chapters[1]}")
     explorers.ready(page)
     for step in [page.go_back, page.go_forward, page.go_back]:
         page.wait_for_load_state("networkidle")  # or what is left behind counts as failed
         step()
         explorers.ready(page)
+    assert chapters[0] in page.url
     [explorer, *_] = explorers.ready(page)
     until(page, explorer, **{argument: values[-1]})
     assert first_slider(explorer)[0].input_value() == str(len(values) - 1)
@@ -340,7 +342,7 @@ def test_paper_shows_explorers_as_pictures(visited, site_url, explorer_pages):
         unfolded(page, f"{site_url}/{name}")
         page.emulate_media(media="print")
         page.set_viewport_size({"width": 720, "height": 1000})  # A4 within its margins
-        page.evaluate("new Promise((done) => setTimeout(done, 100))")
+        explorers.next_frames(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 720, name
         wrong = page.locator(".attn-explorer").evaluate_all("""(roots) => roots.filter((root) => (
           [...root.querySelectorAll(".attn-plot")].some((plot) => plot.getBoundingClientRect().height < 40) ||

@@ -222,7 +222,7 @@ def move_by_keyboard(page, explorer, control, ear):
     page.keyboard.press(key_for(control))
     if ear() == (role, name, value):
         yield f"{where}nothing new is heard"
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    explorers.next_frames(page)
     after = explorers.settings(explorer), explorer.locator(".attn-explorer-text").inner_text()
     if after[0] == before[0]:
         yield f"{where}the setting stays"
