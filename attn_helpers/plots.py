@@ -56,6 +56,7 @@ PALETTE = {
     "lines": ["#2f7fc1", "#d1600a", "#1b936b", "#b3579f", "#8a7a1f", "#75808c"],
 }
 BESIDE, BELOW = 1.0, 0.2  # inches for the colour bar and the names of the axes
+PHONE = 4.2  # inches of cells, besides: a wider picture has letters too small to be read on a phone
 MANY_KEYS = 12  # above this many keys, weights are square-root mapped
 STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]  # of unlabelled ticks
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -502,12 +503,13 @@ def plot_heatmaps(
         columns = min(_validate.integer("columns", columns), len(matrices))
 
     named, longest = any(titles), max(matrix.shape[1] for matrix in matrices)
-    least = 0.05 if row_labels is None and column_labels is None else 0.12  # inches of a cell
+    least = 0.04 if row_labels is None and column_labels is None else 0.12  # inches of a cell
+    narrow, _ = heatmap_size(matrices, row_labels, column_labels, named, cell=least)
     if columns is None:
-        narrow, _ = heatmap_size(matrices, row_labels, column_labels, named, cell=least)
-        most = max(1, min(4, int(9.0 / narrow)))
+        most = max(1, min(4, int(PHONE / narrow)))
         columns = math.ceil(len(matrices) / math.ceil(len(matrices) / most))
-    cell = max(least, min(0.42, 2.8 / longest, (9.0 / columns - 0.9) / longest))
+    spare = PHONE / columns - narrow
+    cell = min(0.42, 2.8 / longest, least + max(0.0, spare / longest))
     width, height = heatmap_size(matrices, row_labels, column_labels, named, cell=cell)
     rows = math.ceil(len(matrices) / columns)
     scale = colour_scale(
@@ -552,7 +554,7 @@ def heatmap_size(matrices, queries, keys, titled, cell: float | None = None) -> 
     rows = max(matrix.shape[0] for matrix in matrices)
     columns = max(matrix.shape[1] for matrix in matrices)
     if cell is None:
-        cell = max(0.1, min(0.48, 5.4 / columns, 5.4 / rows))
+        cell = max(0.08, min(0.48, PHONE / columns, PHONE / rows))
     letter = 0.085  # inches, about
     side, below = (max(map(len, labels or ["00"])) * letter for labels in (queries, keys))
     width = min(columns * cell, 9.0) + min(side, 2.5) + 0.3

@@ -62,6 +62,26 @@ def test_a_formula_that_is_too_wide_is_found(browser, site_url):
         assert len(page.evaluate(TOO_WIDE)) > 3
 
 
+LETTERS = r'font(?:-size)?(?:: ?|=")(?:\w+ )?([\d.]+)(?:px|")'  # their sizes in an SVG's own units
+
+
+def test_letters_of_pictures_can_be_read_on_a_phone(browser, site_url, site_dir, chapters):
+    """An SVG is scaled to the width of the screen, and its letters with it."""
+    small, seen = [], 0
+    with listening(browser, [], viewport={"width": 390, "height": 800}) as page:
+        for name in ["index.html", *chapters]:
+            page.goto(f"{site_url}/{name}")
+            page.evaluate(UNFOLD)
+            for picture in page.locator("article img[src$='.svg']:not(.attn-explorer img)").all():
+                svg = (site_dir / name).parent.joinpath(picture.get_attribute("src")).read_text()
+                wide = float(re.search(r'viewBox="\S+ \S+ (\S+)', svg)[1])
+                least = min(float(size) for size in re.findall(LETTERS, svg))
+                seen += 1
+                if least * picture.bounding_box()["width"] / wide < 6.5:
+                    small.append(f"{name}: {picture.get_attribute('alt')[:60]}")
+    assert small == [] and seen > 20
+
+
 def test_light_enough(browser, site_url, pages):
     sizes = {name: sum(page_weight.weigh(browser, f"{site_url}/{name}").values()) for name in pages}
     assert {name: size for name, size in sizes.items() if size > HEAVIEST} == {}
