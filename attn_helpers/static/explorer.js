@@ -1356,13 +1356,16 @@ async function render({ model, el }) {
 }
 
 // JupyterLab and Notebook take arrow keys as their own, to go from cell to cell, even in a list of options. Those that
-// move a control belong to it; all others (run the cell, save) stay theirs. On the window, to come before them.
+// move a control belong to it, and so do the letters that find an option: there "dd" would delete a cell. All others
+// (run the cell, save) stay theirs. On the window, to come before them.
 function keepKeys(el) {
   const mark = (event) => {
     const { target } = event;
     if (!el.contains(target)) return;
-    const plain = !event.ctrlKey && !event.metaKey && !event.altKey && !event.shiftKey;
-    target.toggleAttribute("data-lm-suppress-shortcuts", plain && /^(Arrow.*|Page.*|Home|End| )$/.test(event.key));
+    const moves = !event.shiftKey && /^(Arrow.*|Page.*|Home|End| )$/.test(event.key);
+    const finds = target.matches("select") && event.key.length === 1;
+    const command = event.ctrlKey || event.metaKey || event.altKey;
+    target.toggleAttribute("data-lm-suppress-shortcuts", !command && (moves || finds));
   };
   addEventListener("keydown", mark, true);
   return () => removeEventListener("keydown", mark, true);

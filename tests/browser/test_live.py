@@ -71,6 +71,14 @@ def test_an_explorer_in_jupyterlab(browser, lab_url):
     page.keyboard.press("ArrowRight")
     settles(page, view, x=1.6)
     assert view.inner_html() != before
+    cells = page.locator(".jp-Notebook .jp-Cell").count()
+    controls.locator("select").focus()
+    page.keyboard.press("g")  # finds an option
+    settles(page, view, kernel="gaussian")
+    page.wait_for_timeout(1500)  # so that the next letter is the first of another word
+    page.keyboard.press("b")  # JupyterLab's own would insert a cell
+    settles(page, view, kernel="boxcar")
+    assert page.locator(".jp-Notebook .jp-Cell").count() == cells
     controls.locator("select").select_option("gaussian")
     settles(page, view, kernel="gaussian")
     controls.locator("input[type=checkbox]").check()
