@@ -39,7 +39,7 @@ def sinusoidal_encoding(
 
     Pair j repeats after 2π·base^(2j/dim) positions. For an even dim, P[i] · P[ℓ] depends on
     i − ℓ only, and P[i + s] is P[i] with every pair turned by a fixed angle. An odd dim lacks
-    its last cosine: the encoding works, those two identities are off by a little.
+    its last cosine: the encoding works, those two identities are off (the product by up to 1).
 
     Args:
         length: number of positions, 0 or more; positions are 0, 1, …, length − 1.

@@ -153,7 +153,7 @@ def check_shift(answer) -> None:
         table[:n] @ result.detach().to(table),
         table[shift:],
         slips={
-            "the matrix turns backwards, P[i] to P[i − shift]: rows are multiplied from the left "
+            "the matrix turns backwards, P[i] to P[i − shift]: rows stand on the left of the matrix "
             "here, so swap the signs of the two sines": (
                 table[:n] @ torch.linalg.inv(_shift_matrix(shift, dim))
             ),

@@ -87,7 +87,7 @@ def _slips(
     if n == d == d_k == v.shape[-1]:
         slips |= {
             "a transpose is missing: the scores are Q Kᵀ, not Q K": (q @ k / root).softmax(-1) @ v,
-            "the matrices are transposed: row vectors are multiplied from the left, x W": (
+            "the matrices are transposed: row vectors stand on the left, x W": (
                 (x @ W_q.T @ (x @ W_k.T).T / root).softmax(-1) @ (x @ W_v.T)
             ),
             "x stands on the wrong side of the matrices: with rows it is x W, not W x": (
@@ -240,4 +240,11 @@ def check_look_back(answer) -> None:
             if result.isnan().all():
                 slip("everything is NaN: 0 times minus infinity is NaN, so use masked_fill instead")
         compare(result, masked_softmax(scores, causal) @ v, slips={}, what="the output")
+
+        steep = 1e6 * W_q  # row 0 scores itself about -1e12, and may see nobody else
+        low = output_of(call(answer, x.clone(), steep, -steep, W_v.clone()))
+        if not close(low[0].detach(), v[0]):
+            slip(
+                "a finite 'minus infinity' leaks: with visible scores below it, hidden rows get weight; use -inf"
+            )
     passed("no row sees what comes after it, and every row sees itself")

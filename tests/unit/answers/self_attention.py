@@ -78,7 +78,6 @@ RIGHT = [
     (check_column_attention, lambda q, k, v: attention(q.T, k.T, v.T)[0].T),
     (check_column_attention, lambda q, k, v: v @ (q.T @ k / len(q) ** 0.5).softmax(1).T),
     (check_look_back, causal(softened)),
-    (check_look_back, causal(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1))),
     (check_look_back, causal(lambda s, m: (s + torch.where(m, 0.0, -torch.inf)).softmax(-1))),
     (
         check_look_back,
@@ -117,6 +116,7 @@ WRONG = [
     (check_column_attention, lambda q, k, v: (k.T @ q / len(q) ** 0.5).softmax(0), "the weights"),
     (check_column_attention, lambda q, k, v: v @ (k.T @ q / len(v) ** 0.5).softmax(0), "√d_v"),
     (check_look_back, causal(lambda s, m: (s + ~m * -10.0).softmax(-1)), "a little through"),
+    (check_look_back, causal(lambda s, m: s.masked_fill(~m, -1e9).softmax(-1)), "leaks"),
     (check_look_back, causal(lambda s, m: s.masked_fill(~m, -1.0).softmax(-1)), "a little through"),
     (check_look_back, causal(lambda s, m: softened(s, m | m.roll(-1, 0))), "one row too many"),
     (check_look_back, causal(lambda s, m: (s + ~m * -torch.inf).softmax(-1)), "everything is NaN"),
