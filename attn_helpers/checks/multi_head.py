@@ -220,6 +220,8 @@ def check_torch_mask(answer) -> None:
     if isinstance(result, Tensor) and result.is_floating_point():  # torch adds it to the scores
         if not result.isneginf().any():
             slip("torch adds a float mask to the scores: only minus infinity hides a key")
+        if result[~result.isneginf()].any():
+            slip("torch adds a float mask to the scores: where a key may be seen it has to be 0")
         result = result.isneginf()
     elif isinstance(result, Tensor) and result.dtype != torch.bool:
         slip(f"torch takes a mask of True and False here, got {result.dtype}")

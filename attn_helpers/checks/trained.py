@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attn_helpers.checks._report import call, compare, passed
+from attn_helpers.checks._report import call, close, compare, passed, slip
 
 
 def _weights(heads: int, n: int) -> Tensor:
@@ -50,6 +50,8 @@ def check_attention_distance(answer) -> None:
         },
         what="the distance",
     )
+    layers, each = weights.unflatten(0, (2, 2)), right.unflatten(0, (2, 2))
+    compare(call(answer, layers), each, slips={}, what="the distance in two layers of two heads")
     passed("one distance for each head, in tokens")
 
 
@@ -91,6 +93,16 @@ def check_sharpen(answer) -> None:
         },
         what="the weights",
     )
+    layers = _weights(6, 5).unflatten(0, (2, 3))
+    compare(
+        call(answer, layers.clone(), 1.0), layers, slips={}, what="two layers of weights at T = 1"
+    )
+    even = torch.full((3, 8, 8), 1 / 8)
+    if not close(call(answer, even, 0.01), even):
+        slip(
+            "at a very low temperature the powers of a whole row round to 0, and 0/0 follow: divide each "
+            "row by its largest weight first, or take the softmax of logarithms"
+        )
     passed("the same scores, another temperature, and rows that sum to 1")
 
 

@@ -13,7 +13,7 @@ def _random(*shape: int, seed: int = 9) -> Tensor:
 
 
 def check_layer_norm(answer) -> None:
-    """Check ``answer(x, gain, shift, eps)``: each row of x (n, d) to mean 0 and variance 1.
+    """Check ``answer(x, gain, shift, eps)``: each row of x (n, d) to mean 0 and, but for ε, variance 1.
 
     g ⊙ (x − μ)/√(v + ε) + b, with μ and v over the d entries of a row. Chapter 9, exercise 1.
     """
@@ -61,7 +61,7 @@ def check_layer_norm(answer) -> None:
         },
         what="the normalised tokens",
     )
-    passed("every token has mean 0 and variance 1 before the gain and the shift")
+    passed("every token has mean 0 and, but for ε, variance 1 before the gain and the shift")
 
 
 def _parts(d: int = 8):

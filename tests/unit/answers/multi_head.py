@@ -239,6 +239,7 @@ WRONG = [
     (check_torch_mask, lambda m, h: repeated(m, h) * 1, "True and False"),
     (check_torch_mask, lambda m, h: repeated(m, h).float(), "adds a float mask"),
     (check_torch_mask, lambda m, h: repeated(m, h) * -1e9, "only minus infinity"),
+    (check_torch_mask, lambda m, h: torch.where(repeated(m, h), -torch.inf, 7.0), "has to be 0"),
     (check_torch_mask, lambda m, h: (~m).repeat_interleave(h, dim=1), "rows are repeated"),
     (check_torch_mask, lambda m, h: (~m)[:, None].expand(-1, h, -1, -1), "axis of their own"),
 ]

@@ -163,6 +163,7 @@ SHIFT_WRONG = [
     (lambda s, d: shift_matrix(1, d), "by one position"),
     (lambda s, d: shift_matrix(s, 2), r"shape \(8, 8\), got \(2, 2\)"),
     (lambda s, d: None, "got None"),
+    (lambda s, d: torch.zeros(d, d) + 1j, "real numbers"),
     (lambda s, d: torch.zeros(d, d), "largest difference"),
 ]
 

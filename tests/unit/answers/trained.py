@@ -17,12 +17,9 @@ def gap(n):
 
 def by_loop(weights):
     n = weights.shape[-1]
-    return torch.stack(
-        [
-            torch.stack([sum(w[i, j] * abs(i - j) for i in range(n) for j in range(n)) / n])
-            for w in weights
-        ]
-    ).squeeze(-1)
+    heads = weights.reshape(-1, n, n)
+    found = [sum(w[i, j] * abs(i - j) for i in range(n) for j in range(n)) / n for w in heads]
+    return torch.stack(found).view(weights.shape[:-2])
 
 
 def far(weights):
@@ -42,7 +39,7 @@ RIGHT = [
     (check_attention_distance, lambda w: far(w).sum((-2, -1)) / w.shape[-1]),
     (check_attention_distance, by_loop),
     (check_sharpen, lambda w, t: torch.softmax(w.log() / t, dim=-1)),
-    (check_sharpen, lambda w, t: shares(w ** (1 / t))),
+    (check_sharpen, lambda w, t: shares((w / w.amax(-1, keepdim=True)) ** (1 / t))),
     (check_contribution, lambda w, s: shares(w * s)),
     (check_contribution, lambda w, s: (w @ torch.diag(s)) / (w @ s)[:, None]),
     (check_sentence_vector, lambda h: unit(h.mean(0))),
@@ -66,6 +63,9 @@ WRONG = [
     (check_attention_distance, lambda w: far(w).sum(-1).mean(0), "heads are averaged"),
     (check_attention_distance, lambda w: (w * gap(6)).sum(-1).abs().mean(-1), "too late"),
     (check_sharpen, lambda w, t: w ** (1 / t), "divide by their sum"),
+    (check_sharpen, lambda w, t: shares(w ** (1 / t)), "0/0 follow"),
+    (check_sharpen, lambda w, t: torch.softmax(w.log() / t, 2), "two layers"),
+    (check_attention_distance, lambda w: (w * gap(6).abs()).sum(2).mean(1), "two layers"),
     (check_sharpen, lambda w, t: w ** (1 / t) / (w ** (1 / t)).sum(), "more than the keys"),
     (check_sharpen, lambda w, t: w ** (1 / t) / (w ** (1 / t)).sum(0), "more than the keys"),
     (check_sharpen, lambda w, t: torch.softmax((w + 1e-9).log() / t, -1), "has become positive"),
