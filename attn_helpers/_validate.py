@@ -32,12 +32,17 @@ def float_tensor(name: str, value, *, shape: str, min_ndim: int = 0) -> Tensor:
 
 
 def rows(name: str, tensor, size: str, width: int, weight: Tensor | None = None) -> None:
-    """`tensor` is (..., size, width), and has dtype and device of the `weight` that will multiply it."""
+    """`tensor` is (..., size, width), and has dtype and device of the `weight` that will multiply it.
+
+    Under autocast torch converts the dtype.
+    """
     shape = f"(..., {size}, {width})"
     float_tensor(name, tensor, shape=shape, min_ndim=2)
     if tensor.shape[-1] != width:
         raise ValueError(f"{name} must have shape {shape}, got {describe(tensor)}")
     if weight is not None and (tensor.dtype, tensor.device) != (weight.dtype, weight.device):
+        if tensor.device == weight.device and torch.is_autocast_enabled(tensor.device.type):
+            return
         raise TypeError(
             f"{name} must have the dtype and device of the layer, {weight.dtype} on {weight.device}, "
             f"got {tensor.dtype} on {tensor.device}; convert one of them, as in layer.to({name})"

@@ -5,7 +5,8 @@ import warnings
 from importlib import metadata
 
 NEEDED = {  # as pyproject.toml has it; an install that was cut off or made with --no-deps may lack one
-    "torch": "2.2",
+    "torch": "2.4",
+    "numpy": "1.25",
     "matplotlib": "3.8",
     "seaborn": "0.13",
     "ipywidgets": "8.1",

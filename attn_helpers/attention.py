@@ -48,10 +48,13 @@ def masked_softmax(
 def rows_that_see(mask: Tensor) -> tuple[Tensor, bool]:
     """Which rows (..., q, 1) of a mask may look at something, and whether all of them may.
 
-    On the "meta" device nobody knows: there it is not taken for granted.
+    On the "meta" device and inside vmap nobody knows: there it is not taken for granted.
     """
     seen = mask.any(dim=-1, keepdim=True)
-    return seen, not seen.is_meta and bool(seen.all())
+    try:
+        return seen, bool(seen.all())
+    except RuntimeError:
+        return seen, False
 
 
 def softmax_of_own(scores: Tensor, mask: Tensor | None) -> Tensor:

@@ -64,6 +64,11 @@ class NadarayaWatson(nn.Module):
     def __init__(self, bandwidth: float | int = 1.0):
         super().__init__()
         bandwidth = validate.number("bandwidth", bandwidth, positive=True)
+        limits = torch.finfo(torch.get_default_dtype())
+        if not limits.tiny <= bandwidth <= limits.max / 3:
+            raise ValueError(
+                f"bandwidth must be between {limits.tiny:.2g} and {limits.max / 3:.2g}, got {bandwidth}"
+            )
         self.log_bandwidth = nn.Parameter(torch.tensor(math.log(bandwidth)))
 
     @property

@@ -70,12 +70,14 @@ class TrainedEncoder(nn.Module):
         encoded = [self._tokenise(sentence) for sentence in sentences]
         if not encoded:
             return []
-        lengths = torch.tensor([len(sentence.ids) for sentence in encoded])
+        lengths = torch.tensor([len(sentence.ids) for sentence in encoded], device="cpu")
         ids = nn.utils.rnn.pad_sequence(
             [torch.tensor(sentence.ids) for sentence in encoded], batch_first=True
         )  # (batch, n), padded with 0 = [PAD]
         n = ids.shape[1]
         mask = length_mask(lengths, n).unsqueeze(-2)  # (batch, 1, n): no query looks at padding
+        device = self.words.weight.device
+        ids, mask = ids.to(device), mask.to(device)
 
         x = self.words(ids) + self.positions.weight[:n] + self.segments.weight[0]
         x = self.norm(x)  # (batch, n, 384)

@@ -191,6 +191,9 @@ def test_the_same_without_a_record_of_gradients():
             assert torch.equal(scores, before)
             mapped = torch.vmap(lambda one, each=each: attention(one, one, one, mask=each))(x)
             torch.testing.assert_close(mapped, expected)
+    masks = torch.stack([mask, mask.T, mask & mask.T])  # mapped themselves
+    mapped = torch.vmap(lambda one, each: attention(one, one, one, mask=each))(x, masks)
+    torch.testing.assert_close(mapped, attention(x, x, x, mask=masks[:, None]))
     assert torch.equal(x, kept)
 
 

@@ -294,6 +294,19 @@ def test_shapes_alone_can_be_asked_with_a_mask(need_weights):
     assert weights.shape == (2, 2, 7, 7) if need_weights else weights is None
 
 
+@BOTH_PATHS
+def test_under_autocast_layers_take_what_layers_give(need_weights):
+    """There products come out in bfloat16, and torch converts what meets the weights."""
+    layer = MultiHeadAttention(12, 3)
+    x = torch.randn(2, 5, 12)
+    expected = layer(layer(x)[0])[0]
+    with torch.autocast("cpu", torch.bfloat16):
+        output = layer(layer(x, need_weights=need_weights)[0], need_weights=need_weights)[0]
+        SelfAttention(12)(output)
+    assert output.dtype == torch.bfloat16
+    assert torch.allclose(output.float(), expected, atol=0.05)
+
+
 @pytest.mark.messages
 def test_need_weights_is_a_flag():
     with pytest.raises(TypeError, match="need_weights must be True or False, got str 'no'"):

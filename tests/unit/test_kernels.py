@@ -424,6 +424,9 @@ def test_the_module_refuses_what_it_cannot_pair():
     for bandwidth in (0, -1, math.nan, math.inf):
         with pytest.raises(ValueError, match="bandwidth must be a positive finite number"):
             NadarayaWatson(bandwidth)
+    for bandwidth in (1e-300, 1e39):  # it would be another one in single precision
+        with pytest.raises(ValueError, match="bandwidth must be between 1.2e-38 and 1.1e"):
+            NadarayaWatson(bandwidth)
     with pytest.raises(ValueError, match="queries must hold finite numbers, got NaN"):
         NadarayaWatson()(X + math.nan, X, Y)
 

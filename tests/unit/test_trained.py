@@ -162,6 +162,13 @@ def test_loads_fast_and_leaves_no_trace():
     assert not any(parameter.is_meta for parameter in encoder.parameters())
 
 
+def test_runs_on_the_device_that_it_is_moved_to():
+    """The device "meta" stands for a graphics card: it refuses tensors of the processor, too."""
+    encoded = load_trained_encoder().to("meta")(["The cat saw the dog.", "No."])
+    assert [one.hidden.device.type for one in encoded] == ["meta"] * 2
+    assert encoded[1].weights.shape == (6, 12, 4, 4)
+
+
 def test_each_call_gives_a_model_of_its_own(encoder):
     other = load_trained_encoder()
     with torch.no_grad():
