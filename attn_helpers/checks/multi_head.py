@@ -132,9 +132,7 @@ def check_multi_head(answer) -> None:
             "the inputs are projected again inside each head": torch.cat(again, -1) @ W_o,
             "queries, keys and values are not projected": _merge(heads(x, x, x)) @ W_o,
             "queries and keys have changed places: the scores are Q Kᵀ": _merge(heads(k, q)) @ W_o,
-            "W_o is transposed: row vectors stand on the left, x W": (
-                _merge(heads()) @ W_o.T
-            ),
+            "W_o is transposed: row vectors stand on the left, x W": (_merge(heads()) @ W_o.T),
             "the matrices are transposed: row vectors stand on the left, x W": (
                 _merge(heads(x @ W_q.T, x @ W_k.T, x @ W_v.T)) @ W_o.T,
                 _merge(heads(x @ W_q.T, x @ W_k.T, x @ W_v.T)) @ W_o,
