@@ -173,25 +173,19 @@ class MultiHeadAttention(nn.Module):
             if mask.ndim > 2:
                 mask = mask.unsqueeze(-3)  # (..., 1, q, k): the same for every head
 
+        q = self._split(self.W_q(queries))  # (..., h, q, d_k)
+        k = self._split(self.W_k(keys))  # (..., h, k, d_k)
+        v = self._split(self.W_v(values))  # (..., h, k, d_k)
         if validate.flag("need_weights", need_weights):
-            weights = self._weights(queries, keys, mask)  # (..., h, q, k)
-            v = self._split(self.W_v(values))  # (..., h, k, d_k)
+            scores = scaled_products(q, k, 1 / math.sqrt(self.head_dim))
+            weights = softmax_of_own(scores, mask)  # (..., h, q, k)
             dropped = F.dropout(weights, self.dropout) if self.training else weights
             heads = dropped @ v  # (..., h, q, d_k)
         else:
             weights = None
-            q = self._split(self.W_q(queries))  # (..., h, q, d_k)
-            k = self._split(self.W_k(keys))  # (..., h, k, d_k)
-            v = self._split(self.W_v(values))  # (..., h, k, d_k)
             heads = _fused(q, k, v, mask, self.dropout if self.training else 0.0)
         output = self.W_o(heads.transpose(-3, -2).flatten(-2))  # (..., q, h, d_k) -> (..., q, d)
         return output, weights
-
-    def _weights(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
-        """What every head attends to; a function of its own, so that q and k are gone when it ends."""
-        q = self._split(self.W_q(queries))  # (..., h, q, d_k)
-        k = self._split(self.W_k(keys))  # (..., h, k, d_k)
-        return softmax_of_own(scaled_products(q, k, 1 / math.sqrt(self.head_dim)), mask)
 
     def _split(self, x: Tensor) -> Tensor:
         """(..., n, d) -> (..., h, n, d_k): cut each row into h pieces, then bring the heads forward."""
