@@ -5,10 +5,10 @@ import copy
 import ctypes
 import importlib
 import os
-import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from unittest.mock import MagicMock
 
@@ -21,8 +21,9 @@ from bench.rows import Row, exponent, side_by_side
 
 SIZES = (64, 128, 256, 512, 1024, 2048)
 WIDTH, HEADS, BATCH, HIDDEN = 384, 12, 1, 32  # a layer of chapter 10's model, one sequence
-# Times that all layers are made anew: where their memory happens to lie makes some per cent.
-FRESH = 9
+# Layers with weights of their own that are called one after another, as in a model: a layer that is called again at
+# once finds its weights in the processor's cache, by luck.
+DEPTH = 12
 D2L = Path(__file__).parents[1] / "_build" / "bench" / "d2l"
 
 
@@ -41,33 +42,32 @@ def load_d2l():
 
 
 def forward(layer, x):
-    """A call as in use: nothing is kept for a way back."""
+    """A call as it stands in a cell: torch records what a gradient would need."""
+    layer(x)
 
-    def run():
-        with torch.no_grad():
-            return layer(x)
 
-    return run
+def without_gradients(layer, x):
+    with torch.no_grad():
+        layer(x)
 
 
 def forward_backward(layer, x):
     """A call as in training."""
-    leaf = x.clone().requires_grad_()
-
-    def run():
-        output = layer(leaf)
-        (output[0] if isinstance(output, tuple) else output).sum().backward()
-
-    return run
+    output = layer(x.clone().requires_grad_())
+    (output[0] if isinstance(output, tuple) else output).sum().backward()
 
 
-DIRECTIONS = {"forward": forward, "forward + backward": forward_backward}
+DIRECTIONS = {
+    "forward": forward,
+    "forward + backward": forward_backward,
+    "forward without gradients": without_gradients,
+}
 
 
 def layers(d2l, n: int, *, training: bool):
     """For each layer its input, and ours and its peers as functions of it.
 
-    Outside training torch takes a path of its own through its layer, the fastest it has.
+    Outside training and without gradients torch takes a path of its own through its layer, the fastest it has.
     """
     x = torch.randn(BATCH, n, WIDTH)
     heads = torch.randn(BATCH, HEADS, n, WIDTH // HEADS)
@@ -163,7 +163,17 @@ def peak_bytes(run) -> int:
 
 def rounds(n: int) -> int:
     """Small sizes cost little, and vary more."""
-    return 15 if n < 512 else 5 if n == 512 else 3
+    return 25 if n < 512 else 5 if n == 512 else 3
+
+
+def one_after_another(call, functions, x):
+    """All layers of a stack at the same input: what goes through them has no part in the time."""
+
+    def run():
+        for function in functions:
+            call(function, x)
+
+    return run
 
 
 def rows() -> list[Row]:
@@ -173,31 +183,27 @@ def rows() -> list[Row]:
     torch.set_num_threads(1)  # so that processor time is the time of the work
     d2l, table, growth = load_d2l(), [], {}
     for n in SIZES:
-        for direction, prepare in DIRECTIONS.items():
-            training = direction != "forward"
-            for same in zip(
-                *(layers(d2l, n, training=training) for _ in range(FRESH)), strict=True
-            ):
-                layer = same[0][0]
-                runs = [
-                    {name: prepare(function, x) for name, function in functions.items()}
-                    for _, x, functions in same
-                ]
-                found = [
-                    side_by_side(one, rounds=rounds(n), clock=time.process_time) for one in runs
-                ]
-                times = {name: statistics.median(one[name] for one in found) for name in found[0]}
-                for peer in list(times)[1:]:
+        for direction, call in DIRECTIONS.items():
+            training = direction == "forward + backward"
+            stacks = [layers(d2l, n, training=training) for _ in range(DEPTH)]
+            for stack in zip(*stacks, strict=True):
+                layer, x, functions = stack[0]
+                runs = {
+                    name: one_after_another(call, [one[name] for _, _, one in stack], x)
+                    for name in functions
+                }
+                times = side_by_side(runs, rounds=rounds(n), clock=time.process_time)
+                each = {name: 1000 * seconds / DEPTH for name, seconds in times.items()}
+                for peer in list(each)[1:]:
                     what = f"{layer}, n = {n}, {direction}"
-                    table.append(
-                        Row("helpers", what, "ms", 1000 * times["ours"], 1000 * times[peer], peer)
-                    )
-                if direction == "forward":
+                    table.append(Row("helpers", what, "ms", each["ours"], each[peer], peer))
+                if direction == "forward without gradients":
                     series = growth.setdefault(layer, {})
-                    for name, run in runs[0].items():
-                        series.setdefault(name, []).append((n, times[name], peak_bytes(run)))
+                    for name, function in functions.items():
+                        peak = peak_bytes(partial(call, function, x))
+                        series.setdefault(name, []).append((n, each[name], peak))
     return table + [
-        Row("growth", f"{layer}: p in {what} ∝ n^p, forward", "", p["ours"], p[peer], peer)
+        Row("growth", f"{layer}: p in {what} ∝ n^p", "", p["ours"], p[peer], peer)
         for layer, found in growth.items()
         for column, what in ((1, "time"), (2, "memory"))
         for p in [{name: power(series, column) for name, series in found.items()}]
