@@ -185,9 +185,13 @@ def _span(tensors, margin: float, log: bool = False) -> list[float]:
     if log:
         entries = entries.log10()
     low, high = entries.min().item(), entries.max().item()
-    room = (high - low) * margin or 0.5
+    room, size = (high - low) * margin, max(-low, high)
+    if high - low <= 1e-12 * size + 1e-90:  # one number, as far as a page can tell
+        room = 0.5 if log else max(0.5, size / 2)
     low, high = low - room, high + room
-    return [float(f"{10**v if log else v:.5g}") for v in (low, high)]
+    digits = 4 - math.floor(math.log10(high - low))  # far finer than the margin
+    limits = [round(low, digits), round(high, digits)]
+    return [10.0 ** min(limit, 308) for limit in limits] if log else limits
 
 
 def _steps(digits: int, *axes: list, log: bool = False) -> int:

@@ -186,6 +186,16 @@ def test_curve_limits_hold_every_setting():
     assert digits["at"] == digits["px"] == digits["x"] and digits["py"] == digits["curves"]
 
 
+@pytest.mark.parametrize("log", [False, True])
+@pytest.mark.parametrize(
+    "values", [[99_999, 100_000.9998], [1e6, 1e6 + 1], [123_456] * 2, [1e17] * 2, [1e-300] * 2]
+)
+def test_limits_leave_room_around_numbers_that_differ_little(values, log):
+    _, scales = Curve.common([Curve(values, [1, 2], xlog=log)])
+    low, high = scales["xlim"]
+    assert low < min(values) and max(values) < high
+
+
 @pytest.mark.parametrize("extent, digits", [(1000, 2), (1.0, 3), (0.01, 5)])
 def test_a_curve_gets_the_digits_that_a_smooth_line_needs(extent, digits):
     x = torch.linspace(0, 1, 7)
