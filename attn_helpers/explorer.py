@@ -239,17 +239,26 @@ def _control(function: str, name: str, widget) -> Control:
 
 
 def _grid(function: str, name: str, widget) -> list:
-    """min + k·step in decimal arithmetic, so that 3 steps of 0.1 are 0.3."""
+    """min + k·step in decimal arithmetic, so that 3 steps of 0.1 are 0.3; 4 steps of π/4 are π, though none is exact."""
     low, high, step = (Decimal(str(v)) for v in (widget.min, widget.max, widget.step or 0))
+    if not all(v.is_finite() for v in (low, high, step)):
+        raise ValueError(
+            f"{function}: the control {name!r} must have finite numbers for its ends and its step, "
+            f"got ({widget.min}, {widget.max}, {widget.step})"
+        )
     if step <= 0:
         raise ValueError(
             f"{function}: the step of the control {name!r} must be positive, got {widget.step}"
         )
-    count = int((high - low) / step) + 1
+    steps, near = (high - low) / step, Decimal("1e-4")
+    count = int(steps + near) + 1
     if count > MOST_SETTINGS:
         raise _too_many(function, count, f"{name}: {count:,}", name, count)
     number = int if isinstance(widget.value, int) else float
-    return [number(low + k * step) for k in range(count)]
+    values = [number(low + k * step) for k in range(count)]
+    if abs(steps - (count - 1)) < near:
+        values[-1] = widget.max
+    return values
 
 
 def _number_texts(values: list) -> list[str]:

@@ -9,6 +9,7 @@ import re
 import ipywidgets
 import nbclient
 import nbformat
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
@@ -103,6 +104,15 @@ def test_a_slider_shows_as_many_decimals_as_its_step():
     assert e.payload["controls"][0]["texts"][1] == "0.001"
 
 
+@pytest.mark.parametrize(
+    "high, step, count",
+    [(math.pi, math.pi / 8, 9), (1.0, 1 / 3, 4), (np.float32(1), np.float32(0.1), 11), (2, 0.7, 3)],
+)
+def test_a_slider_ends_where_its_steps_lead(high, step, count):
+    values = control(x=(0.0, high, step))["values"]
+    assert len(values) == count and values[-1] == (1.4 if high == 2 else high)
+
+
 def test_a_value_between_two_steps_begins_at_the_nearest():
     e = swept(lambda x: Readout("r", x), x=ipywidgets.FloatSlider(value=0.29, max=1.0, step=0.1))
     assert e.settings == {"x": 0.3} and e.controls["x"].value == 0.3
@@ -133,6 +143,7 @@ REFUSED = [
     (ipywidgets.Button(), TypeError, r"the control 'x' must be a tuple .*ValueWidget"),
     ((3, 1), ValueError, r"the control 'x' must be a tuple \(min, max, step\).*got \(3, 1\)"),
     ((0.0, 1.0, 0.0), ValueError, r"the control 'x' must be a tuple .*step must be"),
+    (ipywidgets.FloatSlider(max=math.inf), ValueError, r"'x' must have finite numbers .*got \(0\.0, inf, 0\.1\)"),
     (ipywidgets.BoundedFloatText(), ValueError, r"the step of the control 'x' must be positive, got None"),
     (("a", "b"), (TypeError, ValueError), r"the control 'x' must be a tuple"),
     ([], ValueError, r"'x' must have at least one option, got none"),
