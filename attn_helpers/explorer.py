@@ -231,10 +231,12 @@ def _control(function: str, name: str, widget) -> Control:
         values = [float(f"{widget.base**exponent:.12g}") for exponent in exponents]
     else:
         raise TypeError(f"{function}: the control {name!r} {_instead(widget)}")
-    texts = _number_texts(values)
-    if getattr(widget, "readout_format", "") == ".2f":
-        # that is the default: show as many decimals as the step has
-        widget.readout_format = f".{len(texts[0].partition('.')[2])}f"
+    form = _number_format(values)
+    floats = isinstance(widget, (w.FloatSlider, w.FloatLogSlider))
+    if floats and widget.readout_format == type(widget).readout_format.default_value:
+        widget.readout_format = form  # an author's own stays
+    # JavaScript writes 1e-7 where Python writes 1e-07
+    texts = [re.sub(r"(e[+-])0", r"\1", format(value, form)) for value in values]
     return Control(name, widget, "slider", values, values, texts)
 
 
@@ -261,12 +263,15 @@ def _grid(function: str, name: str, widget) -> list:
     return values
 
 
-def _number_texts(values: list) -> list[str]:
-    """All with as many decimals as the longest needs; very large or small numbers in scientific form."""
-    decimals = max(max(-Decimal(str(v)).as_tuple().exponent, 0) for v in values)
+def _number_format(values: list) -> str:
+    """All with as many decimals as the longest needs; where these are many, with the fewest digits that tell them apart."""
     if all(isinstance(v, int) for v in values):
-        return [str(v) for v in values]
-    return [f"{v:.3g}" if decimals > 6 else f"{v:.{decimals}f}" for v in values]
+        return "d"
+    decimals = max(max(-Decimal(str(v)).as_tuple().exponent, 0) for v in values)
+    fixed = [decimals] if decimals <= 6 else range(7)
+    scientific = [f".{n}e" for n in range(17)]  # for very large or small numbers
+    formats = [f".{n}f" for n in fixed if max(map(abs, values)) < 1e12] + scientific
+    return next((f for f in formats if len({format(v, f) for v in values}) == len(values)), ".16e")
 
 
 def _instead(widget) -> str:

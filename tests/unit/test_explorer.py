@@ -98,10 +98,23 @@ def test_defaults_and_labels_are_those_of_interact():
     assert e.settings == {"x": 4, "y": 0.75, "z": 3, "flag": True}
 
 
-def test_a_slider_shows_as_many_decimals_as_its_step():
-    e = swept(lambda x: Readout("r", x), x=(0.0, 0.01, 0.001))
-    assert e.controls["x"].readout_format == ".3f"
-    assert e.payload["controls"][0]["texts"][1] == "0.001"
+@pytest.mark.parametrize(
+    "abbreviation, readout, second, last",
+    [
+        ((0.0, 0.01, 0.001), ".3f", "0.001", "0.010"),
+        ((0.0, math.pi, math.pi / 8), ".1f", "0.4", "3.1"),
+        ((0.0, math.pi, math.pi / 2000), ".3f", "0.002", "3.142"),
+        ((0.0, 1e-6, 1e-8), ".1e", "1.0e-8", "1.0e-6"),
+        ((0.0, 1e20, 1e19), ".0e", "1e+19", "1e+20"),
+        (ipywidgets.FloatLogSlider(min=-9, max=1, step=1), ".0e", "1e-8", "1e+1"),
+        (ipywidgets.FloatSlider(max=1, step=0.1, readout_format=".1%"), ".1%", "0.1", "1.0"),
+    ],
+)
+def test_a_slider_shows_as_many_digits_as_its_steps_need(abbreviation, readout, second, last):
+    e = swept(lambda x: Readout("r", str(x)), x=abbreviation)
+    texts = e.payload["controls"][0]["texts"]
+    assert (e.controls["x"].readout_format, texts[1], texts[-1]) == (readout, second, last)
+    assert len(set(texts)) == len(texts)
 
 
 @pytest.mark.parametrize(
