@@ -422,7 +422,7 @@ def is_live() -> bool:
 # --- the payload ----------------------------------------------------------------------------------------------
 
 
-def encode(name: str, controls: list[Control], results: list[tuple]) -> dict:
+def encode(name: str, controls: list[Control], fixed: dict, results: list[tuple]) -> dict:
     """Everything that the drawing script needs, rounded; what does not change is stored once."""
     described = [
         {
@@ -442,6 +442,8 @@ def encode(name: str, controls: list[Control], results: list[tuple]) -> dict:
     shape = [len(control.values) for control in controls]
     shown = [_encode_view(shape, [result[i] for result in results]) for i in range(len(results[0]))]
     payload = {"name": name, "controls": described, "views": shown, "settings": math.prod(shape)}
+    if fixed:  # a call needs them, too
+        payload["fixed"] = [f"{key}={_source(key, value)}" for key, value in fixed.items()]
     _check_selects(name, controls, results)
     _check_size(payload)
     return payload
@@ -668,7 +670,7 @@ def _build(function: Callable, abbreviations: dict) -> Explorer:
     controls, fixed = read_controls(function, abbreviations)
     try:
         results = sweep(function, controls, fixed)
-        return Explorer(encode(function.__name__, controls, results), controls, results)
+        return Explorer(encode(function.__name__, controls, fixed, results), controls, results)
     except BaseException:
         _close(controls)
         raise

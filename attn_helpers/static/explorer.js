@@ -1014,7 +1014,8 @@ function pythonCall({ payload, indices }) {
     const text = control.texts[option]; // "1.0" keeps the point that JavaScript's 1 has lost
     return text.trim() !== "" && Number(text) === value ? text : String(value);
   };
-  return `${payload.name}(${payload.controls.map((c, i) => `${c.name}=${literal(c, indices[i])}`).join(", ")})`;
+  const given = payload.controls.map((c, i) => `${c.name}=${literal(c, indices[i])}`);
+  return `${payload.name}(${[...given, ...(payload.fixed ?? [])].join(", ")})`;
 }
 
 // Every number of the picture as tables; single results share one.

@@ -31,6 +31,7 @@ STATES = torch.randn(6, 4, generator=generator)
 CREW = ["Amber", "Birch", "Cedar", "Delta", "Ember", "Flint"]
 STATS = torch.tensor([[203.0, 281], [251, 180], [180, 240], [120, 300], [300, 310], [211, 295]])
 SCORES = torch.tensor([62.0, 71, 55, 48, 90, 66])
+COMPASS = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
 
 
 @explore(
@@ -129,11 +130,11 @@ def crew(strength, intelligence, sharpness):
     angle=ipywidgets.SelectionSlider(
         options=[("none", 0.0), ("a quarter", 1.5708), ("half", 3.14159)]
     ),
+    compass=ipywidgets.fixed(COMPASS),
 )
-def positions(length, dim, base, angle):
+def positions(length, dim, base, angle, compass):
     encoding = sinusoidal_encoding(length, dim, base=base)
     turn = torch.tensor([[0.0, angle], [-angle, 0.0]]).matrix_exp()
-    compass = torch.tensor([[1.0, 0], [0, 1], [-1, 0], [0, -1]])
     return (
         Heatmap(encoding, signed=True, title="Encoding"),
         Bars(

@@ -468,14 +468,15 @@ def test_the_python_call_makes_the_picture_shown(open_sample):
     assert shown == written(views[3].numbers["value"], 2)[0]
 
 
-def test_the_python_call_takes_named_options(open_sample):
+def test_the_python_call_takes_named_options_and_fixed_arguments(open_sample):
     page, explorer = open_sample("positions")
     more(explorer)
     explorer.get_by_role("slider", name="angle").press("End")
     page.wait_for_function(
         "document.querySelector('.attn-call code').textContent.includes('angle=3.14159')"
     )
-    eval(explorer.locator(".attn-call code").inner_text(), {"positions": samples.positions})
+    names = {"positions": samples.positions, "compass": samples.COMPASS}
+    eval(explorer.locator(".attn-call code").inner_text(), names)
 
 
 def test_the_numbers_as_a_table_and_as_csv(open_sample, tmp_path):

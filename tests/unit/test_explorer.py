@@ -132,8 +132,10 @@ def test_a_value_between_two_steps_begins_at_the_nearest():
 
 
 def test_fixed_arguments_are_no_controls():
-    e = swept(lambda x, s: Readout("r", s), x=(0, 1), s=ipywidgets.fixed("kept"))
+    s, data = ipywidgets.fixed("kept"), ipywidgets.fixed(torch.eye(2))
+    e = swept(lambda x, s, data: Readout("r", s), x=(0, 1), s=s, data=data)
     assert [c["name"] for c in e.payload["controls"]] == ["x"]
+    assert e.payload["fixed"] == ["s='kept'", "data=data"]  # as they are written in a call
     assert attribute(e, "text")["items"] == ["kept"]
 
 
