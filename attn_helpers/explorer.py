@@ -110,6 +110,7 @@ class Control:
 
     def find(self, value) -> int:
         """The option that a value or an option's name means."""
+        value = _plain(value)
         if self.kind == "slider" and not isinstance(value, str):
             number = _validate.number(self.name, value)
             if all(isinstance(option, (int, float)) for option in self.values):
@@ -129,6 +130,12 @@ class Control:
             self.widget.value = self.values[index]
 
 
+def _plain(value):
+    """A number of numpy or torch as Python's own; anything else as it is."""
+    numeric = isinstance(value, (np.generic, np.ndarray, torch.Tensor)) and value.ndim == 0
+    return value.item() if numeric else value
+
+
 def _is_plain(value) -> bool:
     """Whether a setting can be written down as it is, in a link for instance."""
     return type(value) in (str, int, bool) or (type(value) is float and math.isfinite(value))
@@ -146,9 +153,12 @@ def read_controls(function: Callable, abbreviations: dict) -> tuple[list[Control
     name, controls, fixed = function.__name__, [], {}
     read = ipywidgets.interactive.widgets_from_abbreviations
     for argument, abbreviation, default in _abbreviations(function, abbreviations):
+        abbreviation = _plain(abbreviation)
+        if isinstance(abbreviation, (list, np.ndarray, torch.Tensor)):
+            abbreviation = [_plain(option) for option in abbreviation]
         try:
             [widget] = read(ipywidgets.interactive, [(argument, abbreviation, default)])
-        except (TypeError, ValueError, traitlets.TraitError) as error:
+        except Exception as error:  # torch and numpy raise their own when their values are compared
             raise _as_argument_error(error)(
                 f"{name}: the control {argument!r} must be a tuple (min, max, step), a list, a dict, "
                 f"a bool or an ipywidgets control, got {abbreviation!r}: {error}"
@@ -211,8 +221,9 @@ def _control(function: str, name: str, widget) -> Control:
         kind = "slider" if isinstance(widget, w.SelectionSlider) else "select"
         kind = {w.RadioButtons: "radio", w.ToggleButtons: "toggle"}.get(type(widget), kind)
         texts = [label for label, _ in options]
-        values = [value for _, value in options]
-        names = [v if _is_plain(v) and label == str(v) else label for label, v in options]
+        values = [_plain(value) for _, value in options]
+        labelled = zip(texts, values, strict=True)
+        names = [v if _is_plain(v) and label == str(v) else label for label, v in labelled]
         if len(options) == 0:
             raise ValueError(
                 f"{function}: the control {name!r} must have at least one option, got none"

@@ -67,6 +67,9 @@ def every_setting(payload):
         ((1, 8, 3), "slider", [1, 4, 7], ["1", "4", "7"]),
         (2, "slider", [-2, -1, 0, 1, 2, 3, 4, 5, 6], list(["-2", "-1", "0", "1", "2", "3", "4", "5", "6"])),
         ([0.1, 0.5, 2.0], "select", [0.1, 0.5, 2.0], ["0.1", "0.5", "2.0"]),
+        (np.linspace(0, 1, 3), "select", [0.0, 0.5, 1.0], ["0.0", "0.5", "1.0"]),
+        ([torch.tensor(1), np.int64(2)], "select", [1, 2], ["1", "2"]),
+        (ipywidgets.Dropdown(options=np.arange(2)), "select", [0, 1], ["0", "1"]),
         (["a", "b"], "select", ["a", "b"], ["a", "b"]),
         ({"one": 1, "two": [2]}, "select", ["one", "two"], ["one", "two"]),
         ([("one", 1), ("two", 2)], "select", ["one", "two"], ["one", "two"]),
@@ -164,6 +167,8 @@ REFUSED = [
     ([], ValueError, r"'x' must have at least one option, got none"),
     ([1, 1], ValueError, r"options of 'x' must have different names, got \['1', '1'\]"),
     (None, ValueError, r"the control 'x' must be a tuple .*got None"),
+    ({"a": torch.ones(2), "b": torch.zeros(2)}, ValueError, r"the control 'x' must be .*Boolean value of Tensor"),
+    ((0.0, math.inf, 1.0), ValueError, r"the control 'x' must be .*got \(0\.0, inf, 1\.0\)"),
 ]  # fmt: skip
 
 
@@ -533,6 +538,10 @@ def test_controls_follow_the_settings_all_at_once(widget):
     assert [w.value for w in widget.controls.values()] == [1.0, 2, True]
     assert widget.settings == {"x": 1.0, "kernel": "b", "flag": True}
     assert seen == [widget.settings]  # told once
+    widget.settings = {"kernel": np.int64(1), "flag": np.bool_(False)}
+    assert widget.settings == {"x": 1.0, "kernel": "g", "flag": False}
+    seen.clear()
+    widget.settings = {"x": 1.0, "kernel": torch.tensor(2), "flag": True}
     widget.settings = {"x": 0.3}  # the rest stays; between two steps: the nearest
     assert widget.settings == {"x": 0.25, "kernel": "b", "flag": True}
 
