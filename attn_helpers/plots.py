@@ -87,6 +87,7 @@ STYLE = {
     "axes.edgecolor": "#75808c",
     "xtick.color": "#333333",
     "ytick.color": "#333333",
+    "text.parse_math": False,  # a title with two dollars is no formula
     "svg.hashsalt": "attn",  # the same picture is the same file
     "svg.fonttype": "none",  # letters stay letters: a fifth of the size, and the reader's fonts
 }

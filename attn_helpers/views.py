@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from matplotlib.ticker import MaxNLocator, NullFormatter, ScalarFormatter
 from matplotlib.transforms import Bbox, ScaledTranslation
 
 from attn_helpers import _validate, plots
@@ -506,6 +507,18 @@ class Curve(View):
         facts = {"names": names} | flags
         super().__init__(digits, numbers, facts | _words(title=title, xlabel=xlabel, ylabel=ylabel))
 
+    def encode(self, digits):
+        """As any view; zero has no place on a logarithmic axis."""
+        drawn = ("xlog", "x", self._places()), ("ylog", "curves", self._heights())
+        for flag, name, tensors in drawn:
+            smallest = min(tensor.min() for tensor in tensors if tensor is not None)
+            if self.facts[flag] and rounded(smallest, digits[name]) == 0:
+                raise ValueError(
+                    f"{name} must not round to 0 with {flag}=True: {digits[name]} digits can be shown "
+                    f"beside the largest number, got {smallest.item():.3g}"
+                )
+        return super().encode(digits)
+
     def _heights(self):
         return [*self.numbers["curves"], self.numbers["py"]]
 
@@ -986,6 +999,32 @@ def _axes(ax, facts, scales, xlog=False, ylog=False) -> None:
     if ylog:
         ax.set_yscale("log")
     ax.set(xlim=scales["xlim"], ylim=scales["ylim"])
+    for axis, log in ((ax.xaxis, xlog), (ax.yaxis, ylog)):
+        if log:
+            _log_ticks(axis)
+
+
+def _log_ticks(axis) -> None:
+    """The ticks of a page: powers of ten, or where fewer than two are in reach their double and fivefold, too."""
+    axis.set_minor_formatter(NullFormatter())
+    low, high = axis.get_view_interval()
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1,), (1, 2, 5)):
+        ticks = [(m * 10.0**p, power_of_ten(m, p)) for p in powers for m in factors]
+        ticks = [(at, told) for at, told in ticks if low <= at <= high]
+        if len(ticks) > 1:
+            axis.set_ticks(*zip(*ticks[:: math.ceil(len(ticks) / 10)], strict=True))
+            return
+    axis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(ScalarFormatter())
+
+
+def power_of_ten(factor: int, exponent: int) -> str:
+    """``0.002``, ``10⁻⁶``, ``2·10⁸``: as the page writes it."""
+    if abs(exponent) < 5:
+        return f"{float(f'{factor}e{exponent}'):.{max(0, -exponent)}f}"
+    power = "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return power if factor == 1 else f"{factor}·{power}"
 
 
 # --- static pictures ------------------------------------------------------------------------------------------

@@ -177,16 +177,25 @@ function paint(canvas, columns, rows, colour) {
   context.putImageData(image, 0, 0);
 }
 
-function powerOfTen(exponent) {
-  if (Math.abs(exponent) < 5) return String(+`1e${exponent}`);
-  return "10" + [...String(exponent)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+// As `power_of_ten` in Python.
+function powerOfTen(factor, exponent) {
+  if (Math.abs(exponent) < 5) return String(+`${factor}e${exponent}`);
+  const power = "10" + [...String(exponent)].map((c) => (c === "-" ? "⁻" : "⁰¹²³⁴⁵⁶⁷⁸⁹"[c])).join("");
+  return factor > 1 ? `${factor}·${power}` : power;
 }
 
-// Axis ticks at 1, 2 or 5 times a power of ten; on a logarithmic axis at powers of ten.
+// Axis ticks at 1, 2 or 5 times a power of ten; on a logarithmic axis at powers of ten, or where fewer than two are in
+// reach at their double and fivefold, too. In a still narrower range a logarithm has the ticks of other axes.
 function ticks(low, high, count, log) {
   if (log) {
-    const first = Math.ceil(Math.log10(low));
-    return range(Math.floor(Math.log10(high)) - first + 1).map((i) => [10 ** (first + i), powerOfTen(first + i)]);
+    const first = Math.floor(Math.log10(low));
+    const powers = range(Math.ceil(Math.log10(high)) - first + 1);
+    for (const factors of [[1], [1, 2, 5]]) {
+      const found = powers
+        .flatMap((i) => factors.map((factor) => [factor * 10 ** (first + i), powerOfTen(factor, first + i)]))
+        .filter(([at]) => at >= low && at <= high);
+      if (found.length > 1) return found;
+    }
   }
   const raw = (high - low) / count;
   const power = 10 ** Math.floor(Math.log10(raw));

@@ -176,6 +176,15 @@ def two_heatmaps(x):
     )
 
 
+@explore(x=(0, 2))
+def extremes(x):
+    """Numbers that differ little, a logarithmic axis within one decade."""
+    return (
+        Points([[1e6, 1e6], [1e6 + 1, 1e6 + 1 + x]], labels=["a", "b"], title="Near"),
+        Curve([2.0, 3, 8], [1e-6, 2e-6 + 1e-6 * x, 3e-6], xlog=True, ylog=True),
+    )
+
+
 HOSTILE = "<img src=x onerror='window.hacked = 1'>{title}</script><b>"
 
 
@@ -205,7 +214,7 @@ def hostile(choice, row, column):
 
 
 VIEWS = (kernel_regression, sentence, crew, positions, spread)
-SAMPLES = {function.__name__: function for function in (*VIEWS, two_heatmaps, hostile)}
+SAMPLES = {function.__name__: function for function in (*VIEWS, two_heatmaps, extremes, hostile)}
 POLICY = (
     "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; script-src 'self'; style-src 'self'; "
     "img-src data:; base-uri 'none'; form-action 'none'\">"

@@ -121,6 +121,12 @@ def test_every_control_moves_the_picture(open_sample, name):
     assert explorers.still_controls(explorer) == []
 
 
+def test_a_logarithmic_axis_within_one_decade_has_ticks(open_sample):
+    _, explorer = open_sample("extremes")
+    ticks = explorer.locator(".attn-view-curve .attn-tick").all_text_contents()
+    assert ticks == ["2", "5", "10⁻⁶", "2·10⁻⁶"]
+
+
 def test_a_control_that_moves_nothing_is_found(open_sample):
     """The rule above can fail: here the data no longer depends on the first control."""
     page, explorer = open_sample("crew")

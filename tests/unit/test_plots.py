@@ -232,6 +232,12 @@ def test_chinese_labels_are_drawn_without_a_warning(shown):
     assert "核回归" in drawn  # letters, for the reader's fonts
 
 
+def test_labels_and_titles_are_no_formulas(shown):
+    ax = plot_heatmap(torch.eye(2), queries=["$5", "$x^$"], keys=["a", "b"], title="$5 or $6")
+    drawn = plots.svg(ax.figure).decode()
+    assert ">$5 or $6</text>" in drawn and ">$x^$</text>" in drawn
+
+
 # --- several heatmaps -------------------------------------------------------------------------------------
 
 

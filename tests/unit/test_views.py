@@ -222,10 +222,31 @@ def test_log_axes_keep_the_smallest_number_apart_from_zero():
 
 
 def test_log_axes_of_any_range_can_be_stored():
-    for low, high in [(1e-17, 1.0), (1e-9, 1e9), (1e-3, 1e-2)]:
+    for low, high in [(1e-14, 1.0), (1e-6, 1e8), (1e-3, 1e-2)]:
         props, digits = encoded(Curve([1.0, 2.0], [low, high], ylog=True, digits=0))
         assert 0 < max(props["curves"][0]) <= 2**53
         assert digits["curves"] >= 0
+
+
+@pytest.mark.parametrize(
+    "numbers, shown",
+    [
+        ([1e-3, 1, 1e4], ["0.001", "0.01", "0.1", "1", "10", "100", "1000", "10000"]),
+        ([1e-6, 2e-5], ["10⁻⁶", "10⁻⁵"]),
+        ([2e-6, 6e-6], ["2·10⁻⁶", "5·10⁻⁶"]),
+        ([0.15, 8], ["0.2", "0.5", "1", "2", "5"]),
+        ([1e-39, 1], ["10⁻³⁹", "10⁻³⁵", "10⁻³¹"]),
+        ([21, 39], ["20", "25", "30", "35", "40"]),
+    ],
+)
+def test_the_ticks_of_a_logarithmic_axis(numbers, shown):
+    ax = picture(Curve(numbers, [1] * len(numbers), xlog=True))
+    assert [label.get_text() for label in ax.get_xticklabels()][: len(shown)] == shown
+
+
+def test_what_would_be_zero_on_a_logarithmic_axis_is_refused():
+    with pytest.raises(ValueError, match=r"curves must not round to 0 with ylog=True: 15.*1e-17"):
+        encoded(Curve([1.0, 2.0], [1e-17, 1.0], ylog=True))
 
 
 def test_points_limits_hold_query_and_arrows():
