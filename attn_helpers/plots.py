@@ -57,6 +57,7 @@ PALETTE = {
 }
 BESIDE, BELOW = 1.0, 0.2  # inches for the colour bar and the names of the axes
 PHONE = 4.2  # inches of cells, besides: a wider picture has letters too small to be read on a phone
+LONGEST = 2.5  # inches of a label; a longer one is cut off
 MANY_KEYS = 12  # above this many keys, weights are square-root mapped
 STEPS = [step * 10**power for power in range(9) for step in (1, 2, 5)]  # of unlabelled ticks
 NO_METADATA = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -241,7 +242,18 @@ def _label_cells(axis, labels, count: int) -> None:
         shown = range(0, count, next(s for s in STEPS if count <= 10 * s))
         axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
     else:
-        axis.set_ticks([i + 0.5 for i in range(count)], labels)
+        axis.set_ticks([i + 0.5 for i in range(count)], [_cut(axis.axes, text) for text in labels])
+
+
+def _cut(ax: Axes, text: str) -> str:
+    """The text, or as much of it as `heatmap_size` keeps room for."""
+    size, most = STYLE["font.size"], 72 * LONGEST
+    shown, kept = text, len(text)
+    # measuring takes time: short ones fit, whatever their letters
+    while 1.2 * size * len(shown) > most and (width := _text_points(ax, shown, size)) > most:
+        kept = min(kept - 1, int(kept * most / width))
+        shown = text[:kept] + "…"
+    return shown
 
 
 def name_axes(axes: Sequence[Axes], columns: int, signed: bool, xlabel=None, ylabel=None) -> None:
@@ -558,10 +570,10 @@ def heatmap_size(matrices, queries, keys, titled, cell: float | None = None) -> 
         cell = max(0.08, min(0.48, PHONE / columns, PHONE / rows))
     letter = 0.085  # inches, about
     side, below = (max(map(len, labels or ["00"])) * letter for labels in (queries, keys))
-    width = min(columns * cell, 9.0) + min(side, 2.5) + 0.3
+    width = min(columns * cell, 9.0) + min(side, LONGEST) + 0.3
     turned = keys is not None and below > cell
     height = (
-        min(rows * cell, 9.0) + (min(below, 2.5) if turned else 0.2) + 0.3 + 0.25 * bool(titled)
+        min(rows * cell, 9.0) + (min(below, LONGEST) if turned else 0.2) + 0.3 + 0.25 * bool(titled)
     )
     return max(width, 1.2), max(height, 1.0)
 

@@ -134,6 +134,18 @@ def test_all_labels_are_drawn_and_none_overlaps(shown, count, length):
         assert box.x0 >= whole.x0 - 1 and box.y0 >= whole.y0 - 1  # nothing is cut off
 
 
+@pytest.mark.parametrize("letter", ["w", "i", "核"])
+def test_a_long_label_is_cut_off(shown, letter):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plot_heatmap(torch.eye(2), queries=["a", 60 * letter], keys=[60 * letter, "b"])
+        plot_heatmaps(torch.ones(3, 2, 2) / 2, queries=["a", 60 * letter], keys=[90 * letter, "b"])
+    long = ax.get_yticklabels()[1]
+    assert long.get_text().startswith(9 * letter)
+    assert 1.5 < long.get_window_extent().width / ax.figure.dpi <= (2.5 if letter != "i" else 60)
+    assert long.get_text().endswith("…") == (letter != "i")
+
+
 @pytest.mark.parametrize("count, step", [(10, 1), (11, 2), (50, 5), (128, 20)])
 def test_without_labels_cells_are_counted_from_zero(shown, count, step):
     ax = plot_heatmap(weights(2, count))
