@@ -451,7 +451,7 @@ def encode(name: str, controls: list[Control], fixed: dict, results: list[tuple]
         if sources != [_source(name, name) for name in control.names]:
             told["python"] = sources  # named options: the names are for the reader
     shape = [len(control.values) for control in controls]
-    shown = [_encode_view(shape, [result[i] for result in results]) for i in range(len(results[0]))]
+    shown = [_encode_view(name, controls, variants) for variants in zip(*results, strict=True)]
     payload = {"name": name, "controls": described, "views": shown, "settings": math.prod(shape)}
     if fixed:  # a call needs them, too
         payload["fixed"] = [f"{key}={_source(key, value)}" for key, value in fixed.items()]
@@ -460,17 +460,24 @@ def encode(name: str, controls: list[Control], fixed: dict, results: list[tuple]
     return payload
 
 
-def _encode_view(shape: list[int], variants: list[views.View]) -> dict:
+def _encode_view(name: str, controls: list[Control], variants: Sequence[views.View]) -> dict:
     """One view over all settings: per attribute the controls that it depends on, and its items."""
     digits, scales = type(variants[0]).common(variants)
-    encoded = [view.encode(digits) for view in variants]
+    encoded, shape = [], [len(control.values) for control in controls]
+    for i, view in enumerate(variants):
+        try:
+            encoded.append(view.encode(digits))
+        except ValueError as error:
+            at = zip(controls, np.unravel_index(i, shape), strict=True)
+            call = _call(name, {control.name: control.values[option] for control, option in at})
+            raise ValueError(f"{call}: its {view.kind} cannot be shown: {error}") from error
     props = {}
-    for name in encoded[0]:
-        axes, items = _compress(shape, [props[name] for props in encoded])
-        props[name] = {"axes": axes, "items": items}
-        if name in digits:
-            props[name]["digits"] = digits[name]
-    props |= {name: {"axes": [], "items": [value]} for name, value in scales.items()}
+    for attribute in encoded[0]:
+        axes, items = _compress(shape, [one[attribute] for one in encoded])
+        props[attribute] = {"axes": axes, "items": items}
+        if attribute in digits:
+            props[attribute]["digits"] = digits[attribute]
+    props |= {scale: {"axes": [], "items": [value]} for scale, value in scales.items()}
     return {"kind": variants[0].kind, "props": props}
 
 

@@ -103,7 +103,7 @@ def as_numbers(name: str, value, shape: str, ndim: int) -> torch.Tensor:
         tensor = _as_tensor(value)
         if tensor.is_complex():
             raise TypeError
-        tensor = tensor.detach().to("cpu", torch.float64, copy=True)
+        tensor = tensor.detach().to_dense().to("cpu", torch.float64, copy=True)
     except (TypeError, ValueError, OverflowError, RuntimeError, np.exceptions.ComplexWarning):
         raise TypeError(
             f"{name} must be a tensor of real numbers of shape {shape}, "
@@ -202,6 +202,8 @@ def draw_heatmap(ax: Axes, values, queries, keys, scale, mark=None):
             ax=ax,
             cmap=colours,
             norm=norm,
+            vmin=norm.vmin,  # or seaborn looks for the ends itself, and warns where no number is finite
+            vmax=norm.vmax,
             cbar=False,
             xticklabels=False,  # the labels follow, so that each has its cell and all of them fit
             yticklabels=False,
@@ -231,9 +233,11 @@ def _alone(ax: Axes):
     ]
     for other in others:
         other.set_visible(False)
-    yield
-    for other in others:
-        other.set_visible(True)
+    try:
+        yield
+    finally:
+        for other in others:
+            other.set_visible(True)
 
 
 def _label_cells(axis, labels, count: int) -> None:
@@ -242,10 +246,10 @@ def _label_cells(axis, labels, count: int) -> None:
         shown = range(0, count, next(s for s in STEPS if count <= 10 * s))
         axis.set_ticks([i + 0.5 for i in shown], [str(i) for i in shown])
     else:
-        axis.set_ticks([i + 0.5 for i in range(count)], [_cut(axis.axes, text) for text in labels])
+        axis.set_ticks([i + 0.5 for i in range(count)], [cut(axis.axes, text) for text in labels])
 
 
-def _cut(ax: Axes, text: str) -> str:
+def cut(ax: Axes, text: str) -> str:
     """The text, or as much of it as `heatmap_size` keeps room for."""
     size, most = STYLE["font.size"], 72 * LONGEST
     shown, kept = text, len(text)

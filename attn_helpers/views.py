@@ -290,7 +290,7 @@ class Heatmap(View):
         limit = plots.signed_limit(*values) if signed else 1.0
         kind = plots.scale_kind(max(tensor.shape[1] for tensor in values), signed)
         # as an integer like the values; at least 1, so that a matrix of zeros has a scale
-        limit = max(1, rounded(torch.tensor(limit, dtype=torch.float64), digits["values"]))
+        limit = max(1, round(Decimal(limit).scaleb(digits["values"])))
         return digits, {"scale": kind, "limit": limit}
 
     def size(self):
@@ -306,13 +306,14 @@ class Heatmap(View):
         if props["scale"] != "signed":
             row = props["mark"][0] if props["mark"] else None
             return _tell_weights("heatmap", values, row, props, digits["values"])
-        finite = [v for line in values for v in line if v is not None] or [0]
-        return WORDS["say"]["heatmap_signed"].format(
+        finite = [v for line in values for v in line if v is not None]
+        say = WORDS["say"]["heatmap_signed" if finite else "heatmap_infinite"]
+        return say.format(
             title=props["title"],
             rows=len(values),
             columns=len(values[0]),
-            low=text(min(finite), digits["values"]),
-            high=text(max(finite), digits["values"]),
+            low=text(min(finite, default=0), digits["values"]),
+            high=text(max(finite, default=0), digits["values"]),
         )
 
     def draw(self, ax, scales):
@@ -416,7 +417,7 @@ class Bars(View):
         marked = plots.PALETTE["lines"][1]
         colours = [marked if i == self.facts["mark"] else blue for i in range(len(values))]
         ax.barh(range(len(values)), values, height=0.7, color=colours)
-        ax.set_yticks(range(len(values)), labels)
+        ax.set_yticks(range(len(values)), [plots.cut(ax, label) for label in labels])
         ax.set(title=self.facts["title"], xlim=(low, high), ylim=(len(values) - 0.5, -0.5))
         ax.axvline(max(low, min(0, high)), color=GREY, linewidth=0.8)
         ax.tick_params(axis="y", length=0)
@@ -448,7 +449,8 @@ class Curve(View):
         at: the x of a vertical marker.
         title, xlabel, ylabel: texts.
         xlog, ylog: logarithmic axes; the numbers on them must be positive.
-        digits: decimals shown, at least: a small range gets as many as a smooth line needs.
+        digits: decimals shown, at least: a small range gets as many as a smooth line needs. An axis on which all
+            numbers are whole shows none. The weights have just these.
 
     Axis limits are common to all settings.
 
@@ -589,7 +591,7 @@ class Points(View):
         arrows: ``(n, 2)``, a vector drawn from each point.
         title, xlabel, ylabel: texts.
         equal: one unit is equally long on both axes.
-        digits: decimals shown, at least.
+        digits: decimals shown, as in `Curve`; the same for both axes.
 
     Raises:
         TypeError, ValueError: the argument, what was expected and what came. NaN is refused.
@@ -799,7 +801,9 @@ class Readout(View):
         )
         ax.axis("off")
         line = f"{self.facts['label']}: {value} {self.facts['unit']}".strip()
-        ax.text(0, 0.5, line, va="center", fontsize=12, transform=ax.transAxes)
+        size = _fitting(ax, 12.0, len(line))
+        told = ax.text(0, 0.5, line, va="center", fontsize=size, transform=ax.transAxes)
+        told.set_in_layout(False)  # a long line takes no room from other views
 
 
 class Arithmetic(View):
@@ -818,10 +822,8 @@ class Arithmetic(View):
 
     def __init__(self, steps, *, title="", digits=3):
         if not isinstance(steps, (list, tuple)) or not steps:
-            raise TypeError(
-                "steps must be a list of (label, expression, value), "
-                f"got {_validate.describe(steps) if steps else 'none'}"
-            )
+            came = "none" if isinstance(steps, (list, tuple)) else _validate.describe(steps)
+            raise TypeError(f"steps must be a list of (label, expression, value), got {came}")
         labels, expressions, values, texts = [], [], [], []
         for i, step in enumerate(steps):
             if not isinstance(step, (list, tuple)) or len(step) != 3:
@@ -861,7 +863,7 @@ class Arithmetic(View):
         ]
         columns = [facts["labels"], facts["expressions"], [value or "" for value in values]]
         letters = [max(len(entry) for entry in column) + 2 for column in columns]
-        size = min(9.0, 120 * ax.figure.bbox.width / ax.figure.dpi / sum(letters))
+        size = _fitting(ax, 9.0, sum(letters))
         ax.axis("off")
         ax.set_title(facts["title"], loc="left")
         starts = (0, letters[0] / sum(letters), 1)
@@ -922,6 +924,11 @@ KINDS = {view.kind: view for view in (Heatmap, Bars, Curve, Points, Lines, Reado
 
 
 # --- drawing that several views share -------------------------------------------------------------------------
+
+
+def _fitting(ax, size: float, letters: int) -> float:
+    """The size of a line of text, smaller where so many letters do not fit the picture."""
+    return min(size, 120 * ax.figure.bbox.width / ax.figure.dpi / letters)
 
 
 def _dots(ax, x, y, weights, size=16) -> None:

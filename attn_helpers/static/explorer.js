@@ -379,7 +379,8 @@ const heatmap = {
     const size = { title: v.heading, rows: v.values.length, columns };
     if (v.scale === "signed") {
       const [low, high] = [-1, 1].map((sign) => v.shown("values", flat[extreme(flat, sign)]));
-      return fill(WORDS.say.heatmap_signed, { ...size, low, high });
+      const finite = flat.some((number) => number !== null);
+      return fill(WORDS.say[finite ? "heatmap_signed" : "heatmap_infinite"], { ...size, low, high });
     }
     const row = v.mark ? v.mark[0] : Math.floor(extreme(flat) / columns);
     return sayLargest(v, "values", row, v.mark ? "heatmap_row" : "heatmap", size);

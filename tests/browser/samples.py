@@ -178,10 +178,11 @@ def two_heatmaps(x):
 
 @explore(x=(0, 2))
 def extremes(x):
-    """Numbers that differ little, a logarithmic axis within one decade."""
+    """Numbers that differ little, a logarithmic axis within one decade, scores that are all infinite."""
     return (
         Points([[1e6, 1e6], [1e6 + 1, 1e6 + 1 + x]], labels=["a", "b"], title="Near"),
         Curve([2.0, 3, 8], [1e-6, 2e-6 + 1e-6 * x, 3e-6], xlog=True, ylog=True),
+        Heatmap([[-torch.inf, 2.0 - x if x else -torch.inf]], signed=True),
     )
 
 

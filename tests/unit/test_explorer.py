@@ -305,6 +305,7 @@ RETURNS = [
     (lambda x: Heatmap([[1.0]], select=("x", "y")), ValueError, r"select must name controls \(x\), got 'y'"),
     (lambda x: Heatmap(torch.eye(4), select=("x", "x")), ValueError, r"select names 'x', which must have an option for each of the 4 rows .*got 3"),
     (lambda x: Curve([1, 2], [1, 2], xlog=bool(x)), ValueError, r"xlog and ylog must be the same for every setting"),
+    (lambda x: Heatmap([[1e300 if x == 1 else 0.0]], signed=True), ValueError, r"\(x=1\): its heatmap cannot be shown: .*below 9\.0e\+13 .*got 1e\+300"),
     (lambda x: Heatmap([[torch.nan]]), ValueError, r"\(x=0\) raised ValueError: values .*NaN"),
 ]  # fmt: skip
 

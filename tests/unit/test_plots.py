@@ -188,6 +188,20 @@ def test_signed_data_has_a_scale_symmetric_about_zero(shown):
     assert len(ax.texts) == 3  # a masked score has no number
 
 
+def test_scores_that_are_all_infinite_are_left_grey(shown):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ax = plot_heatmap(torch.full((2, 2), -torch.inf), signed=True)
+    assert mesh_of(ax).get_array().mask.all() and not ax.texts
+
+
+def test_axes_hidden_for_a_moment_are_shown_again_whatever_happens(shown):
+    one, other = Figure().subplots(1, 2)
+    with pytest.raises(ZeroDivisionError), plots._alone(one):
+        _ = not other.get_visible() and 1 / 0
+    assert other.get_visible()
+
+
 def test_weights_are_on_the_scale_from_0_to_1_whatever_they_are(shown):
     norm = mesh_of(plot_heatmap(torch.full((3, 3), 0.1))).norm
     assert (norm.vmin, norm.vmax) == (0, 1)
@@ -203,6 +217,7 @@ def test_arrays_lists_and_any_dtype_are_taken_and_left_alone(shown):
         [[1, 0], [0, 1]],
         torch.eye(2, dtype=torch.bool),
         torch.eye(2).bfloat16(),
+        torch.eye(2).to_sparse(),
     ):
         assert np.array_equal(mesh_of(plot_heatmap(same)).get_array(), np.eye(2))
 

@@ -1,5 +1,6 @@
 """The views: how a number is rounded, what is stored and told of it, and the static pictures."""
 
+import warnings
 from decimal import ROUND_HALF_EVEN, Decimal
 
 import matplotlib.pyplot
@@ -274,7 +275,7 @@ def test_whole_numbers_and_words_are_shown_as_they_are():
         (Heatmap(WEIGHTS, keys=CREW, mark=(0, None)), ["0", "0.70", "Ada"]),
         (Heatmap(WEIGHTS, queries=["a", "b"], mark=(1, 0)), ["b", "nothing"]),
         (Heatmap([[1.0, -2.5], [-torch.inf, 0]], signed=True), ["-2.50", "1.00"]),
-        (Heatmap([[-torch.inf]], signed=True, title="S"), ["S", "0.00"]),
+        (Heatmap([[-torch.inf]], signed=True, title="S"), ["S", "1 × 1", "all infinite"]),
         (Bars(WEIGHTS[0], labels=CREW), ["Ada 0.70, Bo 0.20, Cy 0.10"]),
         (Bars(torch.arange(9) / 10, title="B"), ["9", "0.00", "0", "0.80", "8"]),
         (Curve([0, 1, 2], {"f": [0, 5, 9], "g": [1, 1, 1]}, at=1.2), ["1.20", "f 5", "g 1"]),
@@ -349,6 +350,15 @@ def test_a_heatmap_shows_the_digits_of_its_view(shown):
     views_ = [Heatmap(matrix, signed=True, digits=digits) for digits in (3, 1)]
     texts = [[text.get_text() for text in ax.texts] for ax in picture(*views_)]
     assert texts == [["0.123", "0.000", "12.000", "1.000"], ["0.1", "0.0", "12.0", "1.0"]]
+
+
+def test_long_texts_leave_room_for_the_views(shown):
+    long = 60 * "w"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        picture(Heatmap(WEIGHTS), Readout(long, long), Bars([0.5, 0.5], labels=[long, "a"]))
+        [figure] = shown
+        figure.draw_without_rendering()
 
 
 def test_width_sets_the_width(shown):
@@ -432,6 +442,7 @@ WRONG = [
     (lambda: Readout("r", torch.eye(2)), TypeError, r"value must be a number or a string, got .*\(2, 2\)"),
     (lambda: Readout(3, 1), TypeError, r"label must be a string, got int 3"),
     (lambda: Arithmetic([]), TypeError, r"steps must be a list of \(label, expression, value\)"),
+    (lambda: Arithmetic(torch.ones(3)), TypeError, r"steps must be a list of .*got float32 tensor of shape \(3,\)"),
     (lambda: Arithmetic([("a", "b")]), TypeError, r"steps\[0\] must be \(label, expression, value\)"),
     (lambda: Arithmetic([("a", 3, 1)]), TypeError, r"steps\[0\]\[1\] must be a string, got int 3"),
     (lambda: Histogram([1.0]), TypeError, r"samples must be a dict of name -> \(n,\), got list"),
